@@ -1,0 +1,34 @@
+"""lmreach: which outputs a causal language model can be made to produce, how many, and how long.
+
+Importing this package imports neither torch nor transformers: public names load on first use.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "CramConfig": "lmreach.config",
+    "LoadConfig": "lmreach.config",
+    "LoadedModel": "lmreach.models.loaded",
+    "ModelFacts": "lmreach.models.facts",
+    "StudyConfig": "lmreach.config",
+    "cram": "lmreach.experiments.cram",
+    "limits": "lmreach.maths.bounds",
+    "load": "lmreach.models.load",
+    "run_study": "lmreach.study.run",
+    "verify_run": "lmreach.study.verify",
+}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'lmreach' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,85 @@
+"""The command line: one command per public function, each imported only when it is called."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+from pydantic import ValidationError
+
+from lmreach import __version__
+from lmreach.errors import LmreachError
+
+_HELP = """Which outputs can a language model be made to produce, how many, and how long can they get?
+
+MODEL is a Hugging Face id, a folder, a .gguf file, or builtin:verse / builtin:random.
+"""
+
+_EPILOGUE = "Begin with: lmreach study builtin:verse. Add --debug to any command to see a stack trace."
+
+app = App(
+    name="lmreach",
+    help=_HELP,
+    help_epilogue=_EPILOGUE,
+    version=__version__,
+    help_format="plaintext",
+    result_action="return_value",
+)
+_COMMANDS = {
+    "study": "The main job: limits and measurement side by side, in one report.",
+    "bounds": "Limits from theory, from a model or from four numbers.",
+    "cram": "Optimise prompt vectors until greedy decoding emits the target.",
+    "verify": "Decode every certificate of a run again.",
+    "resume": "Go on with an interrupted or budget-limited run.",
+    "status": "How far a run is.",
+    "report": "Render the report of a run again.",
+    "cache": "List or delete converted .gguf models.",
+}
+for _name, _summary in _COMMANDS.items():
+    app.command(
+        f"lmreach.cli.{_name}:{_name}", name=_name, help=_summary, sort_key=list(_COMMANDS).index(_name)
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 a claim did not hold, 2 bad input, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        code: object = app(words, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        cause = error.__cause__
+        code = _refuse(_from_settings(cause) if isinstance(cause, ValidationError) else str(error), debug)
+    except ValidationError as error:
+        code = _refuse(_from_settings(error), debug)
+    except LmreachError as error:
+        code = _refuse(str(error), debug)
+    except KeyboardInterrupt:
+        print("lmreach: interrupted", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse(message: str, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    print(f"lmreach: {_one_line(message)}", file=sys.stderr)
+    return 2
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _from_settings(error: ValidationError) -> str:
+    """Name each setting that does not fit, what was expected and what came."""
+    parts = []
+    for one in error.errors():
+        where = ".".join(str(step) for step in one["loc"]) or "settings"
+        parts.append(f"{where}: {one['msg'].lower()}; got {one['input']!r}")
+    return "expected settings in range; " + "; ".join(parts) + "; see --help"

@@ -1,0 +1,37 @@
+"""Go on with a run."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lmreach.cli.options import Json, NoProgress, Quiet, seconds
+
+
+def resume(
+    run: str,
+    /,
+    *,
+    budget: Annotated[str, Parameter(help="Time for this continuation: 90s, 5m, 1h, or none.")] = "none",
+    json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> int:
+    """Go on with an interrupted or budget-limited run: finished strings are kept, missing ones are run.
+
+    Parameters
+    ----------
+    run
+        Folder of the run.
+    """
+    from lmreach.cli.running import watch
+    from lmreach.study.run import resume_study
+
+    return watch(
+        lambda progress, stop: resume_study(
+            Path(run), budget_s=seconds(budget), progress=progress, stop=stop
+        ),
+        quiet=quiet,
+        no_progress=no_progress,
+        json=json,
+    )

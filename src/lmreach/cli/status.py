@@ -1,0 +1,33 @@
+"""Where a run is."""
+
+from collections import Counter
+from pathlib import Path
+
+
+def status(run: str, /) -> int:
+    """Say how many strings of each cell a run has finished, and how to go on.
+
+    Parameters
+    ----------
+    run
+        Folder of the run.
+    """
+    from lmreach.config import StudyConfig
+    from lmreach.engine.store import Store
+    from lmreach.study.folder import existing
+    from lmreach.study.schedule import Schedule
+
+    folder = existing(Path(run))
+    with Store(folder) as store:
+        config = StudyConfig.model_validate(store.meta("config"))
+        done = Counter(trial["cell"] for trial in store.trials())
+    cells = Schedule.of(config.targets, config.m, config.cram.strings, 1).cells
+    for cell in cells:
+        print(f"{cell.name}: {done[cell.name]} of {config.cram.strings} strings")
+    open_strings = sum(max(config.cram.strings - done[cell.name], 0) for cell in cells)
+    print(
+        "nothing left to do"
+        if open_strings == 0
+        else f"{open_strings} open; go on with: lmreach resume {run}"
+    )
+    return 0

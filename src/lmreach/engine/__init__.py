@@ -1,0 +1,1 @@
+"""Planning, storing and executing trials; knows trials, not science."""

@@ -1,0 +1,54 @@
+"""Stable names of trials: what was asked decides the key, never where, when or in which order it ran."""
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from lmreach.config import CramConfig
+
+RECORD_VERSION = 1
+
+# Settings that cannot change the outcome of one string stay out of its key.
+_NOT_IN_KEY = {"strings", "batch_size"}
+
+
+def cram_key(
+    *, fingerprint: str, dtype: str, m: int, target: Int[np.ndarray, " n"], config: CramConfig
+) -> str:
+    """Return the key of one cramming trial: 32 hex digits of a sha256.
+
+    Parameters
+    ----------
+    fingerprint, dtype
+        Of the weights as computed with.
+    m
+        Number of prompt vectors.
+    target
+        The ids asked for, shape (n,).
+    config
+        Protocol, optimiser and seed; the number of strings and the batch size are left out.
+    """
+    asked = {
+        "record": RECORD_VERSION,
+        "kind": "cram",
+        "fingerprint": fingerprint,
+        "dtype": dtype,
+        "m": m,
+        "target": [int(i) for i in target],
+        "config": config.model_dump(mode="json", exclude=_NOT_IN_KEY),
+    }
+    return digest(asked)
+
+
+def digest(value: Any) -> str:
+    """Return 32 hex digits of the sha256 of ``value`` written as canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def key_seed(key: str, stream: int) -> np.random.Generator:
+    """Return the random generator that belongs to a trial: order and batch cannot reach it."""
+    return np.random.default_rng([int(key, 16), stream])

@@ -1,0 +1,79 @@
+"""Where a result came from: versions, machine, threads and commit, without any path or host name."""
+
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from lmreach import __version__
+
+_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "gguf", "accelerate")
+
+
+def provenance(*, threads: int, device: str) -> dict[str, Any]:
+    """Return what identifies the software and machine behind a result.
+
+    Parameters
+    ----------
+    threads
+        Threads that the arithmetic really used.
+    device
+        Device that the model really sat on.
+    """
+    return {
+        "lmreach": __version__,
+        "versions": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
+        "python": platform.python_version(),
+        "platform": f"{platform.system()}-{platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+        "device": device,
+        "git_commit": _commit(),
+        "started": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    """Return the processor's own name where the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """Return the commit of the source tree this package runs from, or None when it was installed."""
+    here = Path(__file__).resolve().parent
+    root = next((parent for parent in here.parents if (parent / ".git").exists()), None)
+    if root is None or not (root / "pyproject.toml").is_file() or "site-packages" in here.parts:
+        return None
+    try:
+        done = subprocess.run(  # noqa: S603
+            ["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"],  # noqa: S607
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
+def command_line() -> str:
+    """Return the command as typed, with the program's name instead of its path."""
+    return " ".join(["lmreach", *(Path(word).name if os.sep in word else word for word in sys.argv[1:])])

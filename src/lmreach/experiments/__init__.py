@@ -1,0 +1,1 @@
+"""Experiments: a frozen config and a model in, a frozen result out; no paths, no model names."""

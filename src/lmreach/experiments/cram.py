@@ -1,0 +1,304 @@
+"""Cramming: optimise prompt vectors of a frozen model until greedy decoding emits the target.
+
+Every string is an independent row: its own vectors, its own Adam moments and step count, its own
+frontier. Rows that finish leave at once and waiting strings take their place, so one batch serves any
+number of strings and no result depends on which rows shared it (beyond float noise).
+
+Differs from the published protocol (Meyer et al. 2026, their replication code): the first target token
+is scored, success is what greedy decoding emits from the vectors alone, the stored vectors are the very
+iterate that was confirmed, and step sizes are in units of real inputs (docs/cramming.md).
+
+Letters of shapes: r rows in the batch, m prompt vectors, n target ids, d width, f longest frontier.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from lmreach.config import CramConfig
+from lmreach.errors import InputError, problem
+from lmreach.experiments.rows import Rows
+from lmreach.experiments.scoring import score
+from lmreach.models.decode import emitted_prefix
+from lmreach.models.loaded import LoadedModel
+
+Outcome = Literal["hit_limit", "gave_up", "spent", "non_finite"]
+OUTCOMES: dict[Outcome, str] = {
+    "hit_limit": "emitted the whole target: its reach is at least the length limit",
+    "gave_up": "no growth within the patience",
+    "spent": "used all its steps",
+    "non_finite": "the loss stopped being a number; what was confirmed before counts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Crammed:
+    """What became of one string.
+
+    Attributes
+    ----------
+    index
+        Position of the string in the call.
+    reach
+        Longest prefix of the target that greedy decoding emits from ``vectors``, in tokens.
+    outcome
+        A name of `OUTCOMES`.
+    vectors
+        Shape (m, d), float32: the iterate that was confirmed.
+    smallest_gap
+        Smallest top-two gap of the logits over the confirmed prefix; None where reach is 0.
+    proposed
+        Longest prefix seen in a teacher-forced pass; larger than ``reach`` only if decoding disagreed.
+    steps
+        Optimiser steps spent, over all restarts.
+    """
+
+    index: int
+    reach: int
+    outcome: Outcome
+    vectors: Float[np.ndarray, "m d"]
+    smallest_gap: float | None
+    proposed: int
+    steps: int
+
+    @property
+    def censored(self) -> bool:
+        """Whether the length limit, not the optimiser, ended this string."""
+        return self.outcome == "hit_limit"
+
+
+def check_lengths(model: LoadedModel, m: int, n: int, config: CramConfig) -> None:
+    """Refuse m or n that cannot be run, before the first step.
+
+    Raises
+    ------
+    InputError
+        m or n below 1, or m + n (and a start token) beyond the model's context.
+    """
+    if m < 1 or n < 1:
+        raise InputError(problem("m and n of at least 1", f"m = {m}, n = {n}", "raise the one below 1"))
+    context = model.facts.context
+    need = m + n + (config.bos != "none")
+    if context is not None and need > context:
+        raise InputError(
+            problem(
+                f"at most {context} positions, the model's context",
+                f"{need} for m = {m}, n = {n}",
+                "lower m or n",
+            )
+        )
+    if config.bos != "none" and model.facts.bos_id is None:
+        raise InputError(problem("a start token for --bos", "a model without one", "use --bos none"))
+
+
+def cram(
+    model: LoadedModel,
+    targets: Int[np.ndarray, "strings n"],
+    m: int,
+    config: CramConfig,
+    *,
+    generators: Sequence[np.random.Generator],
+    batch_size: int,
+    on_result: Callable[[Crammed], None] | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> list[Crammed]:
+    """Optimise m vectors for each target string.
+
+    Parameters
+    ----------
+    targets
+        Ids, shape (strings, n).
+    m
+        Number of prompt vectors.
+    config
+        Protocol and optimiser.
+    generators
+        One per string: the source of its starts, so that order and batch do not matter.
+    batch_size
+        Rows stepped at once.
+    on_result
+        Called with each finished string, as it finishes.
+    on_step
+        Called after each step with (rows stepped, model positions computed).
+    stop
+        Asked before every step; when it says yes, unfinished strings are dropped and the finished returned.
+
+    Returns
+    -------
+    list of Crammed
+        In order of ``index``; shorter than ``targets`` only after ``stop``.
+
+    Raises
+    ------
+    InputError
+        See `check_lengths`; also when there are fewer generators than strings.
+    """
+    strings, n = targets.shape
+    check_lengths(model, m, n, config)
+    if len(generators) != strings:
+        raise InputError(problem(f"{strings} generators", f"{len(generators)}", "pass one per string"))
+    run = _Run(model, targets, m, config, generators, on_result)
+    waiting = deque(range(strings))
+    rows = run.fill(None, waiting, batch_size)
+    while rows is not None and not stop():
+        positions = run.step(rows)
+        if on_step is not None:
+            on_step(rows.count, positions)
+        keep = run.harvest(rows, waiting)
+        if not bool(keep.all()):
+            rows = run.fill(rows.select(keep) if bool(keep.any()) else None, waiting, batch_size)
+    return sorted(run.finished, key=lambda result: result.index)
+
+
+class _Run:
+    """The state that the rows of one call share: model, targets, real inputs, and what has finished."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        targets: Int[np.ndarray, "strings n"],
+        m: int,
+        config: CramConfig,
+        generators: Sequence[np.random.Generator],
+        on_result: Callable[[Crammed], None] | None,
+    ) -> None:
+        self.model = model
+        self.config = config
+        self.m = m
+        self.targets = targets
+        self.n = targets.shape[1]
+        self.ids = torch.from_numpy(targets).to(model.device)
+        self.generators = generators
+        self.on_result = on_result
+        self.finished: list[Crammed] = []
+        self._best: dict[int, Crammed] = {}
+        self._restarts_left = dict.fromkeys(range(len(targets)), config.restarts - 1)
+        self._before, self._after = _start_token(model, config)
+
+    def fill(self, rows: Rows | None, waiting: deque[int], batch_size: int) -> Rows | None:
+        """Let waiting strings take the free places."""
+        free = batch_size - (rows.count if rows is not None else 0)
+        joining = [waiting.popleft() for _ in range(min(free, len(waiting)))]
+        if not joining:
+            return rows
+        new = Rows.start(
+            torch.tensor(joining, device=self.model.device),
+            torch.stack([self._start_vectors(index) for index in joining]),
+            frontier=self._first_frontier(),
+        )
+        return new if rows is None else rows.join(new)
+
+    def step(self, rows: Rows) -> int:
+        """One optimiser step of every row; returns the number of model positions computed."""
+        config = self.config
+        width = int(rows.frontier.max())
+        ids = self.ids[rows.index, :width]
+        vectors = rows.vectors.detach().requires_grad_(True)
+        inputs = self._inputs(vectors, ids[:, : width - 1])
+        hidden = self.model.hidden(inputs)[:, inputs.shape[1] - width :]
+        scored = torch.arange(width, device=ids.device) < rows.frontier[:, None]
+        result = score(self.model, hidden, ids, scored)
+        (grad,) = torch.autograd.grad(hidden, vectors, result.hidden_grad)
+        rows.note(result.prefix, result.loss, self._next_frontier(result.prefix, rows))
+        rows.adam(grad, self._learning_rate(rows), config.beta1, config.beta2)
+        return inputs.shape[0] * inputs.shape[1]
+
+    def harvest(self, rows: Rows, waiting: deque[int]) -> Bool[Tensor, " r"]:
+        """Take out rows that are done; returns the mask of rows that go on."""
+        done = rows.done(self.n, self.config)
+        for place in torch.nonzero(done).flatten().tolist():
+            self._finish(rows, place, waiting)
+        return ~done
+
+    def _finish(self, rows: Rows, place: int, waiting: deque[int]) -> None:
+        index = int(rows.index[place])
+        result = self._confirm(rows, place, index)
+        previous = self._best.pop(index, None)
+        if previous is not None:
+            better = max(previous, result, key=lambda one: one.reach)
+            result = _with_steps(better, previous.steps + result.steps)
+        if self._restarts_left[index] > 0 and result.reach < self.n:
+            self._restarts_left[index] -= 1
+            self._best[index] = result
+            waiting.appendleft(index)
+            return
+        self.finished.append(result)
+        if self.on_result is not None:
+            self.on_result(result)
+
+    def _confirm(self, rows: Rows, place: int, index: int) -> Crammed:
+        vectors = rows.best_vectors[place]
+        emission = emitted_prefix(self.model, vectors, self.targets[index], bos=self.config.bos)
+        return Crammed(
+            index=index,
+            reach=emission.reach,
+            outcome=self._outcome(rows, place, emission.reach),
+            vectors=vectors.cpu().numpy().copy(),
+            smallest_gap=emission.smallest_gap,
+            proposed=int(rows.best[place]),
+            steps=int(rows.steps[place]),
+        )
+
+    def _outcome(self, rows: Rows, place: int, reach: int) -> Outcome:
+        if reach >= self.n:
+            return "hit_limit"
+        if not bool(rows.finite[place]):
+            return "non_finite"
+        return "spent" if int(rows.steps[place]) >= self.config.max_steps else "gave_up"
+
+    def _start_vectors(self, index: int) -> Float[Tensor, "m d"]:
+        """Start at m real input vectors drawn at random: the empirical distribution of real inputs."""
+        ids = self.generators[index].choice(self.model.plain_ids, size=self.m)
+        return self.model.input_vectors(torch.from_numpy(ids).to(self.model.device)).detach().float().clone()
+
+    def _first_frontier(self) -> int:
+        return self.n if self.config.protocol == "fixed" else min(self.n, self.config.lookahead)
+
+    def _next_frontier(self, prefix: Int[Tensor, " r"], rows: Rows) -> Int[Tensor, " r"]:
+        if self.config.protocol == "fixed":
+            return rows.frontier
+        return torch.maximum(rows.frontier, (prefix + self.config.lookahead).clamp(max=self.n))
+
+    def _inputs(self, vectors: Float[Tensor, "r m d"], ids: Int[Tensor, "r f"]) -> Float[Tensor, "r l d"]:
+        count = vectors.shape[0]
+        parts = [vectors, self.model.input_vectors(ids)]
+        if self._before is not None:
+            parts.insert(0, self._before.expand(count, 1, -1))
+        if self._after is not None:
+            parts.insert(-1, self._after.expand(count, 1, -1))
+        return torch.cat(parts, dim=1)
+
+    def _learning_rate(self, rows: Rows) -> Float[Tensor, " r"]:
+        """Cosine decay over each row's own steps, in units of the RMS of real inputs."""
+        config = self.config
+        done = (rows.steps.float() / config.max_steps).clamp(max=1.0)
+        share = 0.5 * (1.0 + torch.cos(math.pi * done))
+        return self.model.input_rms * (config.lr_end + (config.lr - config.lr_end) * share)
+
+
+def _start_token(model: LoadedModel, config: CramConfig) -> tuple[Tensor | None, Tensor | None]:
+    """Return the start token's vector as (before the vectors, after them); None where it does not stand."""
+    if config.bos == "none" or model.facts.bos_id is None:
+        return None, None
+    vector = model.input_vectors(torch.tensor([model.facts.bos_id], device=model.device)).detach()
+    return (vector, None) if config.bos == "before" else (None, vector)
+
+
+def _with_steps(result: Crammed, steps: int) -> Crammed:
+    return Crammed(
+        index=result.index,
+        reach=result.reach,
+        outcome=result.outcome,
+        vectors=result.vectors,
+        smallest_gap=result.smallest_gap,
+        proposed=result.proposed,
+        steps=steps,
+    )

@@ -1,0 +1,1 @@
+"""The only place that imports transformers: loading, probing and greedy decoding of frozen models."""

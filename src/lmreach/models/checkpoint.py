@@ -1,0 +1,133 @@
+"""Is what lies in a folder a whole checkpoint? Looked at before any weight is read.
+
+A file cut short or a shard that never arrived otherwise loads as random numbers, and only the output shows it.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmreach.errors import ModelError, problem
+
+_SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_OLD_SINGLE, _OLD_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
+_HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
+_NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3"}
+_AGAIN = "fetch or copy the model again"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Weights of a folder that were found whole.
+
+    Attributes
+    ----------
+    files
+        The weight files.
+    elements
+        Number of stored weights (None for the older pickle format, whose header is not read).
+    stored_dtype
+        dtype of most of them, or ``unknown``.
+    """
+
+    files: tuple[Path, ...]
+    elements: int | None
+    stored_dtype: str
+
+
+def inspect(folder: Path) -> Checkpoint:
+    """Check that ``folder`` holds a config and whole weight files.
+
+    Raises
+    ------
+    ModelError
+        Naming the file or tensor that is missing, cut short, or listed nowhere.
+    """
+    read_json(folder / "config.json", f"a model folder with config.json (in {folder.name})")
+    if (folder / _INDEX).is_file():
+        return _summary(_indexed(folder))
+    if (folder / _SINGLE).is_file():
+        return _summary({folder / _SINGLE: header(folder / _SINGLE)})
+    if (folder / _OLD_INDEX).is_file():
+        return Checkpoint(tuple(_shards(folder, _OLD_INDEX)), None, "unknown")
+    if (folder / _OLD_SINGLE).is_file():
+        return Checkpoint((folder / _OLD_SINGLE,), None, "unknown")
+    raise ModelError(
+        problem(f"weights ({_SINGLE} or {_INDEX})", f"none in the folder {folder.name}", "give a folder with weights")
+    )
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """Return a JSON object, or raise a `ModelError` that names the file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(problem(what, f"no {path.name}", "give the folder that holds it")) from None
+    except (OSError, ValueError) as error:
+        raise ModelError(problem(what, f"{path.name}, which is no JSON ({error})", _AGAIN)) from None
+    if not isinstance(value, dict):
+        raise ModelError(problem(what, f"{path.name}, which holds no JSON object", _AGAIN))
+    return value
+
+
+def header(path: Path) -> dict[str, Any]:
+    """Return the tensor entries of a safetensors file after checking its size against them.
+
+    The format: 8 bytes little-endian length, so many bytes of JSON, then the tensors; each entry gives dtype,
+    shape and its first and last offset, so the file's size is known before any tensor is read.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(_HEADER_LIMIT, size - 8):
+            raise _broken(path, f"{size} bytes, too short for its own header or no safetensors file")
+        try:
+            entries = json.loads(file.read(length))
+        except ValueError:
+            raise _broken(path, "a header that is no JSON") from None
+    entries.pop("__metadata__", None)
+    end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
+    if size != 8 + length + end:
+        raise _broken(path, f"{size} bytes where the header says {8 + length + end}")
+    return dict(entries)
+
+
+def _broken(path: Path, got: str) -> ModelError:
+    return ModelError(problem(f"a whole safetensors file {path.name}", got, _AGAIN))
+
+
+def _shards(folder: Path, index: str) -> list[Path]:
+    """Return the shards an index lists, after checking that each is there."""
+    weight_map = read_json(folder / index, f"an index of shards {index}").get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise ModelError(problem(f"a weight_map in {index}", "none", _AGAIN))
+    shards = [folder / name for name in sorted(set(weight_map.values()))]
+    missing = [shard.name for shard in shards if not shard.is_file()]
+    if missing:
+        raise ModelError(problem(f"all {len(shards)} shards of {index}", f"no {', '.join(missing)}", _AGAIN))
+    return shards
+
+
+def _indexed(folder: Path) -> dict[Path, dict[str, Any]]:
+    headers = {shard: header(shard) for shard in _shards(folder, _INDEX)}
+    listed = set(read_json(folder / _INDEX, _INDEX)["weight_map"].items())
+    stored = {(name, shard.name) for shard, entries in headers.items() for name in entries}
+    for name, shard in sorted(listed - stored):
+        raise ModelError(problem(f"tensor {name} in {shard}, as {_INDEX} says", f"no such tensor in {shard}", _AGAIN))
+    for name, shard in sorted(stored - listed):
+        raise ModelError(problem(f"every tensor of {shard} in {_INDEX}", f"{name} is not listed", _AGAIN))
+    return headers
+
+
+def _summary(headers: dict[Path, dict[str, Any]]) -> Checkpoint:
+    sizes: Counter[str] = Counter()
+    for entries in headers.values():
+        for entry in entries.values():
+            count = 1
+            for length in entry["shape"]:
+                count *= length
+            sizes[_NAMES.get(entry["dtype"], entry["dtype"].lower())] += count
+    most = sizes.most_common(1)
+    return Checkpoint(tuple(headers), sizes.total(), most[0][0] if most else "unknown")

@@ -1,0 +1,306 @@
+"""Greedy decoding from vectors, step by step: the only judge of what a prompt emits.
+
+Plain argmax over all rows of the head, never the library's generation loop and never the generation settings
+that came with a checkpoint. The cache is used only where it agreed with a full recompute when the model was
+loaded (``facts.cache_ok``).
+"""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from lmreach.config import Bos
+from lmreach.errors import InputError, ModelError, problem
+from lmreach.models.loaded import LoadedModel
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What came out.
+
+    Attributes
+    ----------
+    ids
+        The n ids, none skipped: decoding goes on past an end token.
+    gaps
+        Largest minus second largest logit at each step; 0 is a tie.
+    used_cache
+        Whether keys and values were kept between steps.
+    """
+
+    ids: Int[np.ndarray, " n"]
+    gaps: Float[np.ndarray, " n"]
+    used_cache: bool
+
+    @property
+    def smallest_gap(self) -> float:
+        """Smallest top-two gap over all steps."""
+        return float(self.gaps.min())
+
+
+@dataclass(frozen=True)
+class Emission:
+    """How much of a target a prompt emits.
+
+    Attributes
+    ----------
+    reach
+        Length of the longest prefix of the target that came out with a top-two gap above 0 at every step.
+    smallest_gap
+        Smallest gap over that prefix, None if ``reach`` is 0.
+    """
+
+    reach: int
+    smallest_gap: float | None
+
+
+class Steps:
+    """A batch of prompts fed token by token; `logits` are always those of the next token.
+
+    With a cache only the new token goes through the model; without one the whole sequence does.
+    """
+
+    def __init__(
+        self, loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], *, use_cache: bool | None = None
+    ) -> None:
+        self.loaded = loaded
+        self.use_cache = loaded.facts.cache_ok if use_cache is None else use_cache
+        self._sequence = vectors.detach().to(loaded.device)
+        self._kept: dict[str, Any] = {}
+        self.logits: Float[Tensor, "batch rows"] = self._next(self._sequence)
+
+    @torch.no_grad()
+    def push(self, ids: Int[Tensor, " batch"]) -> None:
+        """Append one id to each row."""
+        new = self.loaded.input_vectors(ids)[:, None]
+        if self.use_cache:
+            self.logits = self._next(new)
+        else:
+            self._sequence = torch.cat([self._sequence, new], dim=1)
+            self.logits = self._next(self._sequence)
+
+    @torch.no_grad()
+    def _next(self, vectors: Float[Tensor, "batch length d"]) -> Float[Tensor, "batch rows"]:
+        if not self.use_cache:
+            return self.loaded.head_logits(self.loaded.hidden(vectors)[:, -1])
+        body = self.loaded.wiring.body
+        assert body is not None, "the cache check is only passed by models with a headless body"
+        output = body(inputs_embeds=vectors.to(self.loaded.dtype), use_cache=True, **self._kept)
+        self._kept = kept_between_steps(body, output)
+        return self.loaded.head_logits(output[0][:, -1])
+
+
+def kept_between_steps(body: torch.nn.Module, output: Any) -> dict[str, Any]:
+    """Return what of an output is to be handed in again: fields that are also arguments, tensors excepted.
+
+    The name of that argument differs between families and releases (``past_key_values``, ``cache_params``, ...).
+    """
+    arguments = inspect.signature(body.forward).parameters
+    return {k: v for k, v in output.items() if k in arguments and v is not None and not isinstance(v, Tensor)}
+
+
+def prompt_vectors(
+    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], bos: Bos
+) -> Float[Tensor, "batch length d"]:
+    """Return the vectors with the start token's vector before or after them, or as they are.
+
+    Raises
+    ------
+    InputError
+        If a start token is asked for and the model has none.
+    """
+    if bos == "none":
+        return vectors
+    if loaded.facts.bos_id is None:
+        raise InputError(
+            problem(f"a start token for bos={bos}", f"{loaded.facts.name}, which has none", "use bos=none")
+        )
+    ids = torch.full((len(vectors), 1), loaded.facts.bos_id)
+    start = loaded.input_vectors(ids).to(vectors)
+    return torch.cat([start, vectors] if bos == "before" else [vectors, start], dim=1)
+
+
+def greedy(loaded: LoadedModel, vectors: Float[Tensor, "m d"], n: int, *, bos: Bos = "none") -> Decoded:
+    """Return the n ids that greedy decoding emits after ``vectors``, at batch 1.
+
+    Parameters
+    ----------
+    loaded
+        The model.
+    vectors
+        m prompt vectors in the space of ``inputs_embeds``; m >= 1.
+    n
+        Number of ids; exactly that many come back.
+    bos
+        Where a start token stands.
+
+    Raises
+    ------
+    InputError
+        For vectors of the wrong width or not finite, n < 1, or m + n beyond the context.
+    ModelError
+        If the logits of a step are not finite.
+    """
+    prompt = _checked_prompt(loaded, vectors[None], n, bos)
+    steps = Steps(loaded, prompt)
+    ids, gaps = np.empty(n, dtype=np.int64), np.empty(n)
+    for k in range(n):
+        ids[k], gaps[k] = top_and_gap(steps.logits[0])
+        if not np.isfinite(gaps[k]):
+            raise ModelError(
+                problem(
+                    "finite logits", f"none at step {k + 1} of {n} in {loaded.dtype}", "use a wider dtype"
+                )
+            )
+        if k + 1 < n:
+            steps.push(torch.as_tensor(ids[k : k + 1]))
+    return Decoded(ids, gaps, steps.use_cache)
+
+
+def emitted_prefix(
+    loaded: LoadedModel, vectors: Float[Tensor, "m d"], target: Int[np.ndarray, " n"], *, bos: Bos = "none"
+) -> Emission:
+    """Return how many ids of ``target``, the first included, greedy decoding emits after ``vectors``.
+
+    Batch 1. Stops at the first id that is wrong, tied or not finite, so it costs reach + 1 steps. Errors as in
+    `greedy`.
+    """
+    prompt = _checked_prompt(loaded, vectors[None], len(target), bos)
+    steps = Steps(loaded, prompt)
+    smallest: float | None = None
+    for reach, wanted in enumerate(target):
+        emitted, gap = top_and_gap(steps.logits[0])
+        if emitted != wanted or not 0 < gap < np.inf:
+            return Emission(reach, smallest)
+        smallest = gap if smallest is None else min(gap, smallest)
+        if reach + 1 < len(target):
+            steps.push(torch.as_tensor([emitted]))
+    return Emission(len(target), smallest)
+
+
+def greedy_batch(
+    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, *, bos: Bos = "none"
+) -> Int[Tensor, "batch n"]:
+    """Return the n ids after each row's vectors, all rows at once: quicker than `greedy`, but no proof.
+
+    A batch rounds differently from a single row, which can change a pick in 16-bit formats.
+    """
+    steps = Steps(loaded, _checked_prompt(loaded, vectors, n, bos))
+    columns: list[Tensor] = []
+    for k in range(n):
+        if k:
+            steps.push(columns[-1])
+        columns.append(steps.logits.argmax(dim=-1))
+    return torch.stack(columns, dim=1).cpu()
+
+
+def sample(
+    loaded: LoadedModel,
+    prompts: Int[Tensor, "batch p"],
+    n: int,
+    *,
+    generator: torch.Generator,
+    temperature: float = 1.0,
+    allowed: Bool[np.ndarray, " rows"] | None = None,
+) -> Int[Tensor, "batch n"]:
+    """Draw n ids per row from the model itself.
+
+    Parameters
+    ----------
+    prompts
+        Ids that stand before the sample. With p = 0 the model's start token does; a model without one gets its
+        first sampled id drawn uniformly from the allowed ids.
+    generator
+        The source of randomness, on the CPU.
+    temperature
+        Logits are divided by it; above 0.
+    allowed
+        Which rows may be drawn; by default the usable ids that are not special.
+    """
+    if not temperature > 0:
+        raise InputError(
+            problem("a temperature above 0", str(temperature), "use a small one for nearly greedy")
+        )
+    mask = torch.from_numpy(_plain_mask(loaded) if allowed is None else allowed)
+    prompts, drawn = _with_start(loaded, prompts, mask, generator)
+    _check_length(loaded, prompts.shape[1], n)
+    steps = Steps(loaded, loaded.input_vectors(prompts))
+    columns = drawn
+    while len(columns) < n:
+        columns.append(_draw(steps.logits, mask, temperature, generator))
+        if len(columns) < n:
+            steps.push(columns[-1])
+    return torch.stack(columns, dim=1)
+
+
+def top_and_gap(logits: Float[Tensor, " rows"]) -> tuple[int, float]:
+    """Return the first id of the largest logit and its lead over the second largest (0: a tie; may be NaN)."""
+    largest = torch.topk(logits, 2).values
+    return int(logits.argmax()), float(largest[0] - largest[1])
+
+
+def _plain_mask(loaded: LoadedModel) -> Bool[np.ndarray, " rows"]:
+    mask = np.zeros(loaded.facts.rows, dtype=bool)
+    mask[loaded.plain_ids] = True
+    return mask
+
+
+def _with_start(
+    loaded: LoadedModel,
+    prompts: Int[Tensor, "batch p"],
+    mask: Bool[Tensor, " rows"],
+    generator: torch.Generator,
+) -> tuple[Int[Tensor, "batch q"], list[Tensor]]:
+    """Return prompts of at least one id, and the sampled columns so far."""
+    if prompts.shape[1]:
+        return prompts, []
+    batch = len(prompts)
+    if loaded.facts.bos_id is not None:
+        return torch.full((batch, 1), loaded.facts.bos_id), []
+    choices = mask.nonzero()[:, 0]
+    first = choices[torch.randint(len(choices), (batch,), generator=generator)]
+    return first[:, None], [first]
+
+
+def _draw(
+    logits: Float[Tensor, "batch rows"],
+    mask: Bool[Tensor, " rows"],
+    temperature: float,
+    generator: torch.Generator,
+) -> Int[Tensor, " batch"]:
+    scores = (logits.cpu() / temperature).masked_fill(~mask, -torch.inf)
+    return torch.multinomial(scores.softmax(dim=-1), 1, generator=generator)[:, 0]
+
+
+def _checked_prompt(
+    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, bos: Bos
+) -> Float[Tensor, "batch length d"]:
+    batch, m, d = vectors.shape
+    if d != loaded.facts.width:
+        raise InputError(
+            problem(f"vectors of width {loaded.facts.width}", f"{d}", "use this model's own vectors")
+        )
+    if min(batch, m, n) < 1:
+        raise InputError(problem("m and n of at least 1", f"m={m}, n={n}", "ask for at least one of each"))
+    if not bool(torch.isfinite(vectors).all()):
+        raise InputError(problem("finite vectors", "NaN or infinities", "check how the vectors were made"))
+    prompt = prompt_vectors(loaded, vectors.detach(), bos)
+    _check_length(loaded, prompt.shape[1], n)
+    return prompt
+
+
+def _check_length(loaded: LoadedModel, prompt: int, n: int) -> None:
+    context = loaded.facts.context
+    if context is not None and prompt + n > context:
+        raise InputError(
+            problem(
+                f"prompt and output of at most {context} positions, the context of {loaded.facts.name}",
+                f"{prompt} + {n} = {prompt + n}",
+                "use fewer vectors or a shorter output",
+            )
+        )

@@ -1,0 +1,122 @@
+"""Bring in a model folder: transformers does the work, nothing it says it filled in itself is accepted."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from lmreach.config import LoadConfig
+from lmreach.errors import ModelError, problem
+from lmreach.models import checkpoint, memory
+
+LIBRARY_ERRORS = (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError, SafetensorError)
+"""What transformers, tokenizers and safetensors raise for input they cannot use."""
+
+_TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges.txt", "spiece.model", "*.tiktoken", "sentencepiece*.model")
+_OVERHEAD = 1.1
+
+
+@dataclass(frozen=True)
+class BroughtIn:
+    """A model as it came, before it was frozen and probed."""
+
+    name: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase | None
+    stored_dtype: str
+    revision: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def bring_in(folder: Path, name: str, config: LoadConfig, device: torch.device) -> BroughtIn:
+    """Load a checked folder without opening a connection.
+
+    Raises
+    ------
+    ModelError
+        For anything missing, cut short, newly initialised or too large for the memory; one line, naming it.
+    """
+    found = checkpoint.inspect(folder)
+    dtype: torch.dtype = getattr(torch, config.dtype)
+    if found.elements is not None:
+        memory.require(int(found.elements * dtype.itemsize * _OVERHEAD), device, name)
+    options = {"local_files_only": True, "trust_remote_code": config.trust_remote_code}
+    try:
+        settings = AutoConfig.from_pretrained(folder, **options)
+        model, info = AutoModelForCausalLM.from_pretrained(
+            folder, config=settings, dtype=dtype, output_loading_info=True, **options
+        )
+    except LIBRARY_ERRORS as error:
+        raise cannot_load(name, error) from error
+    notes = check_complete(model, info, name)
+    tokenizer = load_tokenizer(folder, name, options)
+    return BroughtIn(name, model.to(device), tokenizer, found.stored_dtype, notes=notes)
+
+
+def cannot_load(name: str, error: BaseException) -> ModelError:
+    """Say in one line what a library could not do."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = lines[0][:300] if lines else type(error).__name__
+    return ModelError(problem("a causal language model that transformers can load", f"{name}: {reason}", "see above"))
+
+
+def check_complete(model: PreTrainedModel, info: dict[str, Any], name: str) -> tuple[str, ...]:
+    """Refuse weights that did not come from the file; return a note on tensors that the model has no use for."""
+    for kind in ("missing_keys", "mismatched_keys", "error_msgs"):
+        if info.get(kind):
+            first = ", ".join(sorted(str(key) for key in info[kind])[:3])
+            raise ModelError(
+                problem(
+                    f"every weight of {name} in its files",
+                    f"{len(info[kind])} {kind.split('_')[0]}, newly initialised instead: {first}",
+                    "fetch or copy the model again; a frozen model is never filled up with random weights",
+                )
+            )
+    unused = sorted(str(key) for key in info.get("unexpected_keys", ()))
+    needed = [key for key in unused if _belongs(model, key)]
+    if needed:
+        raise ModelError(
+            problem(
+                f"a model that uses every weight stored for its parts in {name}",
+                f"no place for {', '.join(needed[:3])}",
+                "config.json does not match the weights: fetch the model again",
+            )
+        )
+    return (f"{len(unused)} stored tensors have no place in this model, e.g. {unused[0]}",) if unused else ()
+
+
+def _belongs(model: nn.Module, key: str) -> bool:
+    """Whether a stored tensor nobody took is part of a module that takes others (a bias, a further block)."""
+    parts = key.split(".")
+    here: nn.Module | None = model
+    for k, part in enumerate(parts):
+        child = getattr(here, part, None)
+        if not isinstance(child, nn.Module):
+            is_list = isinstance(here, nn.ModuleList)
+            return is_list or (k == len(parts) - 1 and k > 0 and _has_own(here))
+        here = child
+    return False
+
+
+def _has_own(module: nn.Module | None) -> bool:
+    return module is not None and next(module.parameters(recurse=False), None) is not None
+
+
+def load_tokenizer(folder: Path, name: str, options: dict[str, Any]) -> PreTrainedTokenizerBase | None:
+    """Return the folder's tokenizer, or None where no file of one is there."""
+    if not any(_any_of(folder, _TOKENIZER_FILES)):
+        return None
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder, **options)
+    except LIBRARY_ERRORS as error:
+        raise cannot_load(f"the tokenizer of {name}", error) from error
+    return tokenizer
+
+
+def _any_of(folder: Path, patterns: Iterable[str]) -> Iterable[Path]:
+    return (path for pattern in patterns for path in folder.glob(pattern))

@@ -1,0 +1,147 @@
+"""What the figures share: colours, dashes, ticks, label places, and how a chart becomes SVG or PNG."""
+
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+from markupsafe import Markup, escape
+
+Layer = alt.Chart | alt.LayerChart
+
+# The page's style sheet swaps these four (by attribute value) for its own in the dark colour scheme.
+INK, MUTED, GRID, PAPER = "#1b1f24", "#5b636d", "#dfe2e6", "#ffffff"
+# Okabe and Ito's colour-blind-safe set, the ones that stand out on white first.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+SHAPES = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
+DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1), (1, 3))
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one kind of target is drawn: told apart by shape and dash as well as by colour."""
+
+    colour: str
+    shape: str
+    dash: list[int]
+
+
+def look(index: int) -> Look:
+    """Return the look of the ``index``-th target kind; beyond six they repeat."""
+    i = index % len(COLOURS)
+    return Look(COLOURS[i], SHAPES[i], list(DASHES[i]))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: a wide chart, a narrow one for small screens where that differs, and its words."""
+
+    name: str
+    title: str
+    alt: str
+    caption: str
+    wide: alt.LayerChart
+    narrow: alt.LayerChart | None = None
+
+
+def rows(values: Sequence[dict[str, Any]]) -> alt.InlineData:
+    """Wrap records as chart data."""
+    return alt.InlineData(values=list(values))
+
+
+def themed(chart: alt.LayerChart) -> alt.LayerChart:
+    """Apply the common theme: transparent ground, thin rules, no frame, no markup for screen readers inside."""
+    axis = {
+        "domainColor": MUTED,
+        "tickColor": MUTED,
+        "tickSize": 4,
+        "labelColor": MUTED,
+        "labelFontSize": 12,
+        "labelPadding": 5,
+        "titleColor": INK,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "gridColor": GRID,
+    }
+    space = {"left": 4, "top": 6, "right": 6, "bottom": 4}
+    themed: alt.LayerChart = (
+        chart.configure(background="transparent", font=FONT, padding=space, aria=False)
+        .configure_view(stroke=None)
+        .configure_axis(**axis)
+        .configure_text(fontSize=12)
+    )
+    return themed
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return round tick values between ``low`` and ``high`` (both above 0): 1-2-5 steps, or decades when many."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if math.log10(high / low) < 2.4 else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Move label places as little as needed so that neighbours are ``gap`` apart within [low, high].
+
+    Labels keep their order. When they cannot all fit, they are spaced evenly over the whole range.
+    The places are the least-squares answer under the gaps (pool adjacent violators).
+    """
+    if not wanted:
+        return []
+    if gap * (len(wanted) - 1) >= high - low:
+        gap = (high - low) / max(1, len(wanted) - 1)
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    # After subtracting rank * gap the gaps become "not decreasing".
+    fitted = _isotonic([wanted[index] - rank * gap for rank, index in enumerate(order)])
+    last = high - gap * (len(wanted) - 1)
+    places = [0.0] * len(wanted)
+    for rank, index in enumerate(order):
+        places[index] = min(max(fitted[rank], low), last) + rank * gap
+    return places
+
+
+def _isotonic(values: Sequence[float]) -> list[float]:
+    blocks: list[tuple[float, int]] = []
+    for value in values:
+        mean, size = value, 1
+        while blocks and blocks[-1][0] > mean:
+            other, count = blocks.pop()
+            mean, size = (mean * size + other * count) / (size + count), size + count
+        blocks.append((mean, size))
+    return [mean for mean, size in blocks for _ in range(size)]
+
+
+def svg(chart: alt.LayerChart) -> str:
+    """Render a chart as an SVG document; nothing is loaded from anywhere."""
+    buffer = io.StringIO()
+    themed(chart).save(buffer, format="svg")
+    return buffer.getvalue()
+
+
+def png(chart: alt.LayerChart) -> bytes:
+    """Render a chart as PNG on white, at twice the size."""
+    buffer = io.BytesIO()
+    themed(chart).properties(background=PAPER).save(buffer, format="png", scale_factor=2)
+    return buffer.getvalue()
+
+
+def inline(figure: Figure, chart: alt.LayerChart, variant: str) -> Markup:
+    """Return the SVG of a chart for use inside a page: named ids of its own, title and description in it."""
+    key = f"{figure.name}-{variant}"
+    drawn = re.sub(r'\bid="', f'id="{key}-', svg(chart))
+    drawn = re.sub(r"url\(#", f"url(#{key}-", drawn)
+    drawn = re.sub(r'href="#', f'href="#{key}-', drawn)
+    title = Markup('<title id="{0}-title">{1}</title><desc id="{0}-desc">{2}</desc>').format(
+        key, figure.title, figure.alt
+    )
+    label = f'<svg role="img" class="{variant}" aria-labelledby="{key}-title {key}-desc" '
+    body = re.sub(r"^.*?<svg ", lambda _: label, drawn, count=1, flags=re.DOTALL)
+    body = re.sub(r"(<svg [^>]*>)", lambda found: found[1] + str(escape(title)), body, count=1)
+    # vl-convert escapes the text it draws; a test reads the page back with hostile names in every place.
+    return Markup(body)  # noqa: S704

@@ -1,0 +1,55 @@
+"""All figures of a run, and how they are saved."""
+
+import re
+from pathlib import Path
+
+from lmreach.errors import OutputError, problem
+from lmreach.report import reading
+from lmreach.report.curves import accessibility
+from lmreach.report.drawing import Figure, look, png, svg
+from lmreach.report.growth import growth
+from lmreach.report.reading import Record
+
+
+def figures(results: Record) -> list[Figure]:
+    """Return the figures that the results have data for: n50 against m, then one accessibility figure per kind."""
+    reading.check(results)
+    first = growth(results)
+    return ([first] if first else []) + curves(results)
+
+
+def curves(results: Record) -> list[Figure]:
+    """Return one accessibility figure per target kind that has a curve."""
+    found = []
+    for index, target in enumerate(reading.targets(results)):
+        records = reading.of_target(reading.records(results, "accessibility"), target)
+        figure = accessibility(records, target, f"accessibility-{index + 1}-{_slug(target)}", look(index))
+        if figure:
+            found.append(figure)
+    return found
+
+
+def _slug(target: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", target.lower()).strip("-")[:40] or "targets"
+
+
+def save_figures(results: Record, folder: Path) -> list[Path]:
+    """Write each figure as SVG and PNG into ``folder`` (made if missing) and return the paths.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be made or written.
+    """
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in figures(results):
+            drawn, picture = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
+            drawn.write_text(svg(figure.wide), encoding="utf-8")
+            picture.write_bytes(png(figure.wide))
+            written += [drawn, picture]
+    except OSError as error:
+        got = f"{folder}: {error.strerror or error}"
+        raise OutputError(problem("a folder for the figures", got, "choose another folder")) from error
+    return written

@@ -1,0 +1,104 @@
+"""The report page: one self-contained HTML file made from a results dict."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from lmreach.errors import OutputError, problem
+from lmreach.report import drawing, embed, figures, growth, reading, tables, words
+from lmreach.report.drawing import Figure
+from lmreach.report.format import duration, literal, plain
+from lmreach.report.reading import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure ready for the page: its SVG variants and its words."""
+
+    figure: Figure
+    pictures: tuple[Markup, ...]
+
+
+def render(results: Record, out: Path) -> Path:
+    """Write the report page of a run and return its path.
+
+    Parameters
+    ----------
+    results
+        A study's results (schema 1), as in ``results.json``; nothing is computed again.
+    out
+        A folder (``report.html`` is written in it) or a path that ends in ``.html``.
+
+    Raises
+    ------
+    InputError
+        If the results are of another schema or hold what JSON cannot say.
+    OutputError
+        If the file cannot be written; nothing half-written stays behind.
+    """
+    path = out if out.suffix == ".html" else out / "report.html"
+    text = page(results)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, text)
+    except OSError as error:
+        got = f"{path}: {error.strerror or error}"
+        raise OutputError(problem("a file for the report", got, "choose another folder")) from error
+    return path
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        # mkstemp makes the file private; a report is meant to be passed on.
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def page(results: Record) -> str:
+    """Return the report page as text."""
+    reading.check(results)
+    first = growth.growth(results)
+    return _environment().get_template("report.html.jinja").render(
+        results=results,
+        headline=words.headline(results),
+        growth=_drawn(first) if first else None,
+        curves=[_drawn(figure) for figure in figures.curves(results)],
+        tables=tables,
+        words=words,
+        paper_ball=any(map(reading.is_paper_ball, reading.limits(results))),
+        provenance=results.get("provenance") or {},
+        notes=(results.get("model") or {}).get("notes") or (),
+        not_done=results.get("not_done") or (),
+        json_text=embed.script_text(results),
+        json_uri=embed.data_uri(results),
+    )
+
+
+def _drawn(figure: Figure) -> Drawn:
+    if figure.narrow is None:
+        return Drawn(figure, (drawing.inline(figure, figure.wide, "only"),))
+    wide = drawing.inline(figure, figure.wide, "wide")
+    return Drawn(figure, (wide, drawing.inline(figure, figure.narrow, "narrow")))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("lmreach.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(literal=literal, plain=plain, duration=duration)
+    return environment

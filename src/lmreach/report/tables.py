@@ -1,0 +1,339 @@
+"""The tables of the page as plain data: one row per record, each column with its unit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmreach.report import reading, words
+from lmreach.report.format import NOT_KNOWN, duration, interval, is_number, number, percent
+from lmreach.report.reading import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column head and its unit; numeric columns are set flush right."""
+
+    head: str
+    unit: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one cell shows: text, a smaller second line, a badge; ``exact`` text is shown character by character."""
+
+    text: str
+    small: str = ""
+    badge: str = ""
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record; the first cell is its head."""
+
+    cells: tuple[Cell, ...]
+    strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its caption and a line that says where its numbers come from."""
+
+    name: str
+    caption: str
+    source: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+def limits(results: Record) -> Table:
+    """Every limit, with its ratio to the measured slope of each target kind."""
+    targets = [target for target in reading.targets(results) if reading.slope_of(results, target)]
+    columns = (
+        Column("Limit", "support, norm", numeric=False),
+        Column("Premise", numeric=False),
+        Column("Packing", numeric=False),
+        Column("ln P per vector", "nats"),
+        Column("Limit C", "tokens per vector"),
+        Column("Content", "bits per coordinate"),
+        *(Column("C / slope", f"ratio, {target}") for target in targets),
+        Column("Numbers from", numeric=False),
+    )
+    rows = tuple(_limit(results, limit, targets) for limit in reading.limits(results))
+    source = (
+        "ln P: packing number of the support. C = ln P / ln V (Corollary 4.6 of the paper). Bits per coordinate: "
+        "ln P / (d ln 2). C / slope: the limit over the measured slope, with the slope’s interval."
+    )
+    return Table("limits", "Limits from theory, by premise and from tight to loose", source, columns, rows)
+
+
+def _limit(results: Record, limit: Record, targets: Sequence[str]) -> Row:
+    tight = bool(limit.get("tightest_of_premise"))
+    found = [reading.ratio_of(reading.slope_of(results, target), limit) or {} for target in targets]
+    ratios = [
+        Cell(number(ratio.get("ratio")), interval(ratio.get("low"), ratio.get("high")) if ratio else "")
+        for ratio in found
+    ]
+    shape = f"{_text(limit.get('support'))}, {_text(limit.get('norm'))}"
+    cells = (
+        Cell(_text(limit.get("name")), shape, "tightest of its premise" if tight else ""),
+        Cell(_text(limit.get("premise"))),
+        Cell(_text(limit.get("packing"))),
+        Cell(number(limit.get("log_packing_nats"))),
+        Cell(number(limit.get("tokens_per_vector"))),
+        Cell(number(limit.get("bits_per_coordinate"))),
+        *ratios,
+        Cell(_text(limit.get("source")), str(limit.get("note") or "")),
+    )
+    return Row(cells, strong=tight)
+
+
+def slopes(results: Record) -> Table:
+    """The growth of n50 per vector, one row per target kind."""
+    columns = (
+        Column("Target", numeric=False),
+        Column("Slope", "tokens per vector"),
+        Column("Intercept", "tokens"),
+        Column("R²", "share of variance"),
+        Column("m used", "vectors", numeric=False),
+        Column("In words", numeric=False),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(_text(slope.get("target"))),
+                Cell(number(slope.get("slope")), _interval_if(slope)),
+                Cell(number(slope.get("intercept"))),
+                Cell(number(slope.get("r2"))),
+                Cell(", ".join(map(number, slope.get("m") or ())) or NOT_KNOWN),
+                Cell(str(slope.get("words") or _text(slope.get("verdict")).replace("_", " "))),
+            )
+        )
+        for slope in reading.records(results, "slopes")
+    )
+    source = "A straight line fitted to n50 against m; the second line is the slope’s interval."
+    return Table("slopes", "Growth of n50 with each further vector", source, columns, rows)
+
+
+def _interval_if(record: Record) -> str:
+    return interval(record.get("low"), record.get("high")) if is_number(record.get("slope")) else ""
+
+
+def measured(results: Record) -> Table:
+    """What was reached: one row per target kind and m, with both ratios."""
+    columns = (
+        Column("Target", "protocol, start token", numeric=False),
+        Column("m", "vectors"),
+        Column("Strings", "finished / asked"),
+        Column("n50", "tokens"),
+        Column("n50 / m", "tokens per vector"),
+        Column("Content", "bits per coordinate"),
+        Column("n50 as ids", "bits"),
+        Column("Vectors", "bits"),
+        Column("Ids / vectors", "bits per bit"),
+        Column("Outcomes", "strings", numeric=False),
+        Column("Smallest gap", "logits"),
+        Column("Steps", "of the optimiser"),
+        Column("Time", "seconds"),
+    )
+    rows = tuple(_measured(record) for record in reading.records(results, "accessibility"))
+    source = (
+        "Measured by optimising prompt vectors and confirmed by greedy decoding at batch 1. n50: where the "
+        f"accessibility curve crosses one half, with its {_confidence(results)} interval. Tokens per vector is a count: "
+        "n50 as ids is n50 · log2 V bits, and the vectors hold more or fewer bits than that as “Ids / vectors” says."
+    )
+    return Table("measured", "What was reached, per kind of target and number of vectors", source, columns, rows)
+
+
+def _confidence(results: Record) -> str:
+    found = [(record.get("n50") or {}).get("confidence") for record in reading.records(results, "accessibility")]
+    return percent(found[0]) if found else "stated"
+
+
+def _measured(record: Record) -> Row:
+    n50, told = words.n50_cell(record)
+    ids, vectors = record.get("bits_ids"), record.get("bits_vectors")
+    ratio = ids / vectors if is_number(ids) and is_number(vectors) and vectors else None
+    outcomes = [f"{number(count)} {name.replace('_', ' ')}" for name, count in (record.get("outcomes") or {}).items()]
+    cells = (
+        Cell(_text(record.get("target")), f"{_text(record.get('protocol'))}, {_start(record.get('bos'))}"),
+        Cell(number(record.get("m"))),
+        Cell(f"{number(record.get('finished'))} / {number(record.get('strings'))}"),
+        Cell(n50, told),
+        Cell(number(record.get("tokens_per_vector"))),
+        Cell(number(record.get("bits_per_coordinate"))),
+        Cell(number(ids)),
+        Cell(number(vectors)),
+        Cell(number(ratio)),
+        Cell(", ".join(outcomes) or NOT_KNOWN, f"length limit {number(record.get('limit'))}"),
+        Cell(number(record.get("smallest_gap"))),
+        Cell(number(record.get("steps"))),
+        Cell(number(record.get("seconds"))),
+    )
+    return Row(cells)
+
+
+def _start(bos: Any) -> str:
+    return {"none": "no start token", "before": "start token before", "after": "start token after"}.get(bos, _text(bos))
+
+
+def ratios(results: Record) -> Table:
+    """Each limit over the measured tokens per vector, per kind and m."""
+    names = [str(limit.get("name")) for limit in reading.limits(results)]
+    found = reading.records(results, "accessibility")
+    columns = (
+        Column("Target", numeric=False),
+        Column("m", "vectors"),
+        *(Column(name, "C / (n50 / m)") for name in names),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(_text(record.get("target"))),
+                Cell(number(record.get("m"))),
+                *(Cell(number((record.get("ratio_to_limits") or {}).get(name))) for name in names),
+            )
+        )
+        for record in found
+    )
+    source = "A limit’s tokens per vector over the measured n50 / m of that row."
+    return Table("ratios", "Limits over what was reached, per kind of target and m", source, columns, rows)
+
+
+_SUPPORT = {
+    "samples": "Hidden states sampled (states)",
+    "prompt_lengths": "Prompt lengths (positions)",
+    "kinds": "Kinds of prompt",
+    "l1_max": "Largest l1 norm (units of the state)",
+    "l2_max": "Largest l2 norm (units of the state)",
+    "linf_max": "Largest coordinate, absolute (units of the state)",
+    "mean_cos": "Mean cosine between states",
+    "min_cos": "Smallest cosine between states",
+    "inside_norm_ellipsoid": "All states inside the final norm’s ellipsoid",
+    "largest_ellipsoid_fraction": "Furthest state, as a fraction of the ellipsoid’s radius",
+}
+_MODEL = {
+    "name": "Name",
+    "family": "Family",
+    "width": "Width d (coordinates per prompt vector)",
+    "hidden_width": "Width of the final hidden state (coordinates)",
+    "special_ids": "Special ids",
+    "bos_id": "Start id",
+    "eos_id": "End id",
+    "layers": "Layers (blocks)",
+    "context": "Context (positions)",
+    "parameters": "Parameters (weights)",
+    "tied_head": "Head tied to the token table",
+    "head_bias": "Head has a bias",
+    "soft_cap": "Soft cap on logits",
+    "logit_scale": "Logit scale (factor)",
+    "norm_kind": "Final norm",
+    "embedding_scale": "Embedding scale (factor)",
+    "vector_scale": "Scale applied to vectors (factor)",
+    "dtype": "Weights computed in",
+    "stored_dtype": "Weights stored in",
+    "fingerprint": "Fingerprint of the weights",
+    "revision": "Revision",
+    "cache_ok": "Cached decoding agreed with full recompute",
+}
+_PROVENANCE = {
+    "command": "Command",
+    "started": "Started (UTC)",
+    "seconds": "Ran for",
+    "interrupted": "Interrupted",
+    "seed": "Seed",
+    "fingerprint": "Fingerprint of the weights",
+    "dtype": "Weights computed in",
+    "vector_dtype": "Prompt vectors in",
+    "attention": "Attention kernel",
+    "device": "Device",
+    "processor": "Processor",
+    "threads": "Threads",
+    "platform": "Platform",
+    "python": "Python",
+    "lmreach": "lmreach",
+    "versions": "Libraries",
+    "git_commit": "Source commit",
+}
+
+
+def support(results: Record) -> Table:
+    """The measured support of hidden states; no rows if it was not measured."""
+    source = "Measured on the final hidden states of sampled prompts."
+    return _pairs("support", "Support of the hidden states", source, results["results"].get("support") or {}, _SUPPORT)
+
+
+def model(results: Record) -> Table:
+    """Facts of the model, vocabulary first; notes are shown apart."""
+    facts = {key: value for key, value in (results.get("model") or {}).items() if key not in {"notes", "rows", "usable"}}
+    table = _pairs("model", "The model", "Read from the weights and configuration, or found by probing.", facts, _MODEL)
+    if not facts:
+        return table
+    rows = (Row((Cell("Vocabulary (ids)"), Cell(words.vocabulary(results)))), *table.rows)
+    return Table(table.name, table.caption, table.source, table.columns, rows)
+
+
+def provenance(results: Record) -> Table:
+    """Where and how the run was made."""
+    given = dict(results.get("provenance") or {})
+    if "seconds" in given:
+        given["seconds"] = duration(given["seconds"])
+    return _pairs("provenance", "Provenance", "Recorded by the run itself.", given, _PROVENANCE)
+
+
+def config(results: Record) -> Table:
+    """Every setting of the run, nested names joined by dots."""
+    flat = dict(_flatten("", results.get("config") or {}))
+    return _pairs("config", "Settings", "The configuration that was run; times in seconds.", flat, {})
+
+
+def _flatten(prefix: str, settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    flat: list[tuple[str, Any]] = []
+    for key, value in settings.items():
+        name = f"{prefix}{key}"
+        flat += _flatten(f"{name}.", value) if isinstance(value, Mapping) and value else [(name, value)]
+    return flat
+
+
+def _pairs(name: str, caption: str, source: str, given: Mapping[str, Any], labels: Mapping[str, str]) -> Table:
+    """Known names in their order, then whatever else was recorded: nothing is left out."""
+    order = [*(key for key in labels if key in given), *(key for key in given if key not in labels)]
+    rows = tuple(Row((Cell(labels.get(key, str(key))), Cell(_text(given[key])))) for key in order)
+    return Table(name, caption, source, (Column("What", numeric=False), Column("Value", numeric=False)), rows)
+
+
+def examples(results: Record) -> Table:
+    """Targets and how far each was emitted, every character shown."""
+    columns = (
+        Column("Target", "kind, trial", numeric=False),
+        Column("m", "vectors"),
+        Column("Reach", "tokens"),
+        Column("Text of the target", numeric=False),
+        Column("Emitted", numeric=False),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(_text(example.get("target")), str(example.get("key") or "")),
+                Cell(number(example.get("m"))),
+                Cell(number(example.get("reach"))),
+                Cell(str(example.get("text", NOT_KNOWN)), exact="text" in example),
+                Cell(str(example.get("emitted", NOT_KNOWN)), exact="emitted" in example),
+            )
+        )
+        for example in results.get("examples") or ()
+    )
+    source = "Reach: the longest confirmed prefix. ↵, ␍ and ⇥ mark line ends and tabs that are part of the text."
+    return Table("examples", "Examples of targets", source, columns, rows)
+
+
+def _text(value: Any) -> str:
+    """Write any recorded value as text; lists and tables of names are joined."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text(item)}" for key, item in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        shown = [_text(item) for item in value[:24]]
+        more = [f"and {len(value) - 24:,} more"] if len(value) > 24 else []
+        return ", ".join(shown + more) or "none"
+    return number(value)

@@ -1,0 +1,1 @@
+"""Statistics of reaches: numpy and scipy only; arrays in, result objects out."""

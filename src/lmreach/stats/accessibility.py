@@ -1,0 +1,188 @@
+"""Accessibility from reaches: the share of strings reached against length, and the length n50 at which it is 1/2.
+
+A reach is the longest confirmed prefix of one target string, in tokens. ``censored`` marks strings stopped by a
+length limit: their reach is only known to be at least that. No number is extrapolated past what was tried.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lmreach.errors import InputError, problem
+from lmreach.stats.survival import Censored, Reach, band, check_reaches, crossings, last_length, shares
+
+Verdict = Literal["estimated", "above_limit", "below_one", "no_data"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Share of strings reached, at every whole length.
+
+    Attributes
+    ----------
+    n
+        1 .. the last length with a known share: the longest reach, and one more when that string failed there.
+    share, low, high
+        Share of strings whose reach is at least n, and its pointwise interval.
+    confidence, strings
+        Level of the interval; number of strings.
+    """
+
+    n: Int[np.ndarray, " length"]
+    share: Float[np.ndarray, " length"]
+    low: Float[np.ndarray, " length"]
+    high: Float[np.ndarray, " length"]
+    confidence: float
+    strings: int
+
+    def as_dict(self) -> dict[str, list[float]]:
+        """Return the four columns as lists, JSON-ready."""
+        return {
+            "n": self.n.tolist(),
+            "share": self.share.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class HalfLength:
+    """n50, the length at which accessibility crosses 1/2, in tokens.
+
+    Attributes
+    ----------
+    value, low, high
+        Estimate and ends of its interval; None where the data do not hold one, as ``words()`` explains.
+    verdict
+        ``estimated``; ``above_limit``: the share never falls below 1/2 up to the last length tried;
+        ``below_one``: fewer than half of the strings are reached at one token; ``no_data``: no strings.
+    confidence, strings
+        Level of the interval; number of strings.
+    limit
+        The length limit of the measurement.
+    last
+        Last length with a known share (0 without data).
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    confidence: float
+    strings: int
+    limit: int
+    last: int
+
+    def words(self) -> str:
+        """Return the result as a person would say it."""
+        if self.verdict == "no_data":
+            return "not known: no strings were measured"
+        return f"{self._what()} ({self.confidence * 100:g} % interval {self._ends()}, {_count(self.strings)})"
+
+    def _what(self) -> str:
+        if self.verdict == "below_one":
+            return "below 1 token"
+        if self.verdict == "above_limit":
+            reason = "the length limit" if self.last >= self.limit else "the last length tried"
+            return f"above {self.last} tokens, {reason}"
+        return f"{self.value:.1f} tokens"
+
+    def _ends(self) -> str:
+        low = "open below 1" if self.low is None else f"from {self.low:.1f}"
+        if self.high is not None:
+            return f"{low} to {self.high:.1f}" if self.low is None else f"{self.low:.1f} to {self.high:.1f}"
+        return f"{low}, open above: too few strings failed within {self.last} tokens"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the ``n50`` entry of a result, JSON-ready."""
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "verdict": self.verdict,
+            "confidence": self.confidence,
+            "words": self.words(),
+        }
+
+
+def curve(reach: Reach, censored: Censored, *, confidence: float = 0.95) -> Curve:
+    """Return the accessibility curve of some strings.
+
+    Kaplan-Meier on the whole lengths; up to the shortest censored reach that is the plain share with
+    Clopper-Pearson's exact interval, beyond it the interval uses the effective number of strings (Greenwood).
+
+    Parameters
+    ----------
+    reach, censored
+        Shape (k,), one entry per string.
+    confidence
+        Level of the pointwise interval, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        For no strings, or arrays that are no reaches.
+    """
+    reach, censored = check_reaches(reach, censored)
+    check_confidence(confidence)
+    if reach.size == 0:
+        raise InputError(problem("at least one string", "none", "measure some strings first"))
+    length = max(1, last_length(reach, censored))
+    share = shares(np.ones((1, reach.size)), reach, censored, length)[0]
+    low, high = band(reach, censored, share, confidence)
+    return Curve(np.arange(1, length + 1), share, low, high, confidence, reach.size)
+
+
+def half_length(reach: Reach, censored: Censored, *, limit: int, confidence: float = 0.95) -> HalfLength:
+    """Return n50 with an interval.
+
+    The curve is joined linearly between whole lengths, from share 1 at length 0; its ends are where the lower and
+    upper band cross 1/2. When the share stays at 1/2 or above up to the last length there is no value, only a
+    lower end; when it is below 1/2 at one token there is none either, only an upper end.
+
+    Parameters
+    ----------
+    reach, censored
+        Shape (k,), one entry per string; k may be 0.
+    limit
+        Length limit of the measurement, in tokens (for the words).
+    confidence
+        Level of the interval, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        For arrays that are no reaches, a limit below 1 or a level outside (0, 1).
+    """
+    reach, censored = check_reaches(reach, censored)
+    check_confidence(confidence)
+    if limit < 1:
+        raise InputError(
+            problem("a length limit of at least 1 token", str(limit), "pass the limit that was used")
+        )
+    if reach.size == 0:
+        return HalfLength(None, None, None, "no_data", confidence, 0, limit, 0)
+    found = curve(reach, censored, confidence=confidence)
+    last = int(found.n[-1])
+    stacked = np.stack(
+        [found.share, np.minimum.accumulate(found.low), np.maximum.accumulate(found.high[::-1])[::-1]]
+    )
+    lengths, sides = crossings(stacked)
+    value, low, high = (float(at) if side == 0 else None for at, side in zip(lengths, sides, strict=True))
+    # A band that stays on one side of 1/2 still says on which side of the tried lengths n50 lies.
+    low = float(last) if sides[1] == 1 else low
+    high = 1.0 if sides[2] == -1 else high
+    verdict: Verdict = "estimated" if sides[0] == 0 else ("above_limit" if sides[0] == 1 else "below_one")
+    return HalfLength(value, low, high, verdict, confidence, reach.size, limit, last)
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence level outside (0, 1)."""
+    if not 0 < confidence < 1:
+        raise InputError(problem("a confidence level in (0, 1)", f"{confidence}", "use 0.95"))
+
+
+def _count(strings: int) -> str:
+    return "1 string" if strings == 1 else f"{strings} strings"

@@ -1,0 +1,375 @@
+"""Run a study: load, measure the support, compute the limits, cram cell by cell, write results and report."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate.utils import find_executable_batch_size
+
+from lmreach.config import StudyConfig
+from lmreach.engine.keys import cram_key, key_seed
+from lmreach.engine.provenance import provenance
+from lmreach.engine.store import Store
+from lmreach.errors import InputError, OutputError, problem
+from lmreach.experiments.cram import Crammed, check_lengths, cram
+from lmreach.experiments.geometry import HiddenSupport, hidden_support
+from lmreach.experiments.targets import Targets, draw
+from lmreach.models.load import load
+from lmreach.models.loaded import LoadedModel
+from lmreach.progress import Progress, Silent
+from lmreach.report.html import render
+from lmreach.study import folder as run_folder
+from lmreach.study.model_limits import model_limits
+from lmreach.study.probe import seconds_per_string
+from lmreach.study.results import assemble
+from lmreach.study.schedule import Cell, Chunk, Schedule
+
+# What is kept back of a budget to write results and draw the report.
+_CLOSING_S = 10.0
+_ROUND_SIZES = (8, 4, 2)
+_ROUND_WITHOUT_BUDGET = 32
+
+
+@dataclass(frozen=True, slots=True)
+class StudyEnd:
+    """How a study ended.
+
+    Attributes
+    ----------
+    folder
+        The run folder, with ``results.json`` and ``report.html``.
+    interrupted
+        Whether it was stopped before its plan or budget was through.
+    """
+
+    folder: Path
+    interrupted: bool
+
+
+def run_study(
+    config: StudyConfig,
+    out: Path | None = None,
+    *,
+    command: str = "",
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> StudyEnd:
+    """Run the main job on a model and write a run folder.
+
+    Parameters
+    ----------
+    config
+        What to do; see `StudyConfig`.
+    out
+        Run folder; None: a new one under ``lmreach-runs``.
+    command
+        How the run was asked for, kept in the provenance.
+    progress
+        Told about stages, finished strings and expected time.
+    stop
+        Asked often; a yes ends the run early, with valid results of what was finished.
+
+    Raises
+    ------
+    LmreachError
+        The model, the targets or the folder cannot be used; no folder is left behind then.
+    """
+    begun = time.monotonic()
+    progress = progress or Silent()
+    where = run_folder.choose(out, config.model, "study" if config.budget_s is not None else "cram")
+    progress.stage(f"loading {config.model}")
+    model = load(config.model, config.load, progress=progress.note)
+    job = _Job(model, config, command, progress, stop, begun)
+    job.check()
+    with Store(where) as store:
+        store.put_meta("config", config.model_dump(mode="json"))
+        store.put_meta("fingerprint", model.facts.fingerprint)
+        store.put_meta("command", command)
+        return job.run(store)
+
+
+def resume_study(
+    run: Path,
+    *,
+    budget_s: float | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> StudyEnd:
+    """Go on with a run: finished strings are kept, missing ones are run, results are written anew.
+
+    Parameters
+    ----------
+    run
+        Folder of the run.
+    budget_s
+        Seconds for this continuation; None: as long as its plan needs.
+
+    Raises
+    ------
+    OutputError
+        Not a run folder, or the model is no longer the one that was measured.
+    """
+    begun = time.monotonic()
+    progress = progress or Silent()
+    with Store(run_folder.existing(run)) as store:
+        kept = store.meta("config")
+        if kept is None:
+            raise OutputError(problem("a run with its settings", f"'{run}' without them", "start a new run"))
+        config = StudyConfig.model_validate(kept).model_copy(update={"budget_s": budget_s})
+        progress.stage(f"loading {config.model}")
+        model = load(config.model, config.load, progress=progress.note)
+        if model.facts.fingerprint != store.meta("fingerprint"):
+            raise OutputError(
+                problem(
+                    f"the model of the run (weights {store.meta('fingerprint')})",
+                    f"weights {model.facts.fingerprint}",
+                    "bring the same weights or start a new run",
+                )
+            )
+        return _Job(model, config, store.meta("command") or "", progress, stop, begun).run(store)
+
+
+class _Job:
+    """One run on one loaded model."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        config: StudyConfig,
+        command: str,
+        progress: Progress,
+        stop: Callable[[], bool],
+        begun: float,
+    ) -> None:
+        self.model = model
+        self.config = config
+        self.command = command
+        self.progress = progress
+        self.begun = begun
+        self.deadline = None if config.budget_s is None else begun + config.budget_s - _CLOSING_S
+        self.asked_to_stop = stop
+        self.notes: list[tuple[str, str]] = []
+        self._targets: dict[str, Targets] = {}
+
+    def check(self) -> None:
+        """Refuse what cannot be run before anything is written: every m, and every target file."""
+        for m in self.config.m:
+            check_lengths(self.model, m, self._limit(m), self.config.cram)
+        for kind in self.config.targets:
+            if kind.partition(":")[0] in ("text", "ids"):
+                self._ids(kind)
+            elif kind not in ("random", "self"):
+                draw(self.model, kind, 1, 1, seed=0)
+        if not self.model.plain_ids.size:
+            raise InputError(problem("a model with usable, non-special ids", "none", "check its tokenizer"))
+
+    def run(self, store: Store) -> StudyEnd:
+        """Measure, compute, cram, write."""
+        support = self._support()
+        found = model_limits(self.model, support=support, dtype=self.config.limit_dtype)
+        schedule = self._cram_all(store)
+        interrupted = self.asked_to_stop()
+        cells = schedule.cells
+        results = assemble(
+            self.config,
+            self.model.facts,
+            limits=found,
+            support=support,
+            cells=cells,
+            trials=_by_cell(store, cells),
+            skipped=schedule.skipped,
+            notes=self.notes,
+            provenance=self._provenance(interrupted),
+        )
+        self.progress.stage("writing the report")
+        run_folder.write_json(store.folder / "results.json", results)
+        render(results, store.folder / "report.html")
+        return StudyEnd(store.folder, interrupted)
+
+    def _support(self) -> HiddenSupport | None:
+        if self.config.support_positions == 0:
+            self.notes.append(("support of hidden states", "not asked for"))
+            return None
+        self.progress.stage("measuring the support of hidden states")
+        support = hidden_support(
+            self.model,
+            positions=self.config.support_positions,
+            seed=self.config.cram.seed,
+            stop=self._out_of_time,
+        )
+        if support is None:
+            self.notes.append(("support of hidden states", "stopped before the first prompts were through"))
+        return support
+
+    def _cram_all(self, store: Store) -> Schedule:
+        schedule = self._schedule()
+        self.progress.stage("cramming")
+        while not self._out_of_time():
+            self.progress.plan(schedule.planned)
+            self.progress.expect(schedule.expected(self._remaining()))
+            chunk = schedule.next(self._remaining())
+            if chunk is None:
+                return schedule
+            self._cram_chunk(store, schedule, chunk)
+        why = "the run was stopped" if self.asked_to_stop() else "the budget was spent"
+        for cell in schedule.cells:
+            if not any(one.cell == cell for one in schedule.skipped):
+                schedule.close(cell, why)
+        return schedule
+
+    def _schedule(self) -> Schedule:
+        """Choose the strings per round: as many as let every cell have one round within the budget."""
+        cram_config, m = self.config.cram, self.config.m
+        remaining = self._remaining()
+        if remaining is None:
+            return Schedule.of(self.config.targets, m, cram_config.strings, _ROUND_WITHOUT_BUDGET)
+        self.progress.stage("timing one step")
+        each = seconds_per_string(self.model, cram_config, rows=_ROUND_SIZES[0])
+        weight = each * sum(m) * len(self.config.targets)
+        size = next((s for s in _ROUND_SIZES if s * weight <= remaining), _ROUND_SIZES[-1])
+        return Schedule.of(self.config.targets, m, cram_config.strings, size)
+
+    def _cram_chunk(self, store: Store, schedule: Schedule, chunk: Chunk) -> None:
+        cell, began = chunk.cell, time.monotonic()
+        n = self._limit(cell.m)
+        ids = self._ids(cell.target).ids[chunk.first : chunk.last, :n]
+        facts, settings = self.model.facts, self.config.cram
+        keys = [
+            cram_key(fingerprint=facts.fingerprint, dtype=facts.dtype, m=cell.m, target=row, config=settings)
+            for row in ids
+        ]
+        written = store.keys()
+        missing = [i for i, key in enumerate(keys) if key not in written]
+        pace = _Pace()
+
+        def finished(one: Crammed) -> None:
+            place = missing[one.index]
+            record = _record(self.model, one, ids[place], chunk.first + place, pace.lap())
+            store.add(keys[place], cell.name, record)
+            if one.reach > 0:
+                store.put_certificate(
+                    keys[place], one.vectors, ids[place][: one.reach], self._claim(cell, one)
+                )
+            self.progress.string(cell.name, one.reach, one.outcome)
+
+        done = self._cram(ids[missing], cell.m, [keys[i] for i in missing], finished) if missing else []
+        if len(done) == len(missing):
+            schedule.finish(chunk, time.monotonic() - began if missing else 0.0)
+
+    def _cram(
+        self,
+        ids: np.ndarray,
+        m: int,
+        keys: list[str],
+        finished: Callable[[Crammed], None],
+    ) -> list[Crammed]:
+        """Cram with as many rows at once as fit into memory; repeated strings change nothing stored."""
+
+        def attempt(batch_size: int) -> list[Crammed]:
+            return cram(
+                self.model,
+                ids,
+                m,
+                self.config.cram,
+                generators=[key_seed(key, 0) for key in keys],
+                batch_size=batch_size,
+                on_result=finished,
+                stop=self._out_of_time,
+            )
+
+        rows = min(self.config.cram.batch_size or len(keys), len(keys))
+        result: list[Crammed] = find_executable_batch_size(attempt, starting_batch_size=rows)()
+        return result
+
+    def _limit(self, m: int) -> int:
+        """Return the length limit at m: what was asked, or 64 tokens a vector, within the context."""
+        if self.config.cram.n_max is not None:
+            return self.config.cram.n_max
+        context = self.model.facts.context
+        room = 64 * m if context is None else context - m - (self.config.cram.bos != "none")
+        return max(1, min(64 * m, room))
+
+    def _ids(self, kind: str) -> Targets:
+        """Draw the strings of a kind once, at the longest length any m asks for."""
+        if kind not in self._targets:
+            self.progress.stage(f"drawing {kind} targets")
+            n = max(self._limit(m) for m in self.config.m)
+            self._targets[kind] = draw(
+                self.model, kind, self.config.cram.strings, n, seed=self.config.cram.seed
+            )
+        return self._targets[kind]
+
+    def _claim(self, cell: Cell, one: Crammed) -> dict[str, str]:
+        facts = self.model.facts
+        return {
+            "claim": "greedy decoding from these vectors emits these ids",
+            "model": facts.name,
+            "fingerprint": facts.fingerprint,
+            "dtype": facts.dtype,
+            "m": str(cell.m),
+            "bos": self.config.cram.bos,
+            "smallest_gap": repr(one.smallest_gap),
+        }
+
+    def _remaining(self) -> float | None:
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+    def _out_of_time(self) -> bool:
+        return self.asked_to_stop() or (self.deadline is not None and time.monotonic() > self.deadline)
+
+    def _provenance(self, interrupted: bool) -> dict[str, Any]:
+        facts = self.model.facts
+        return {
+            **provenance(threads=torch.get_num_threads(), device=str(self.model.device)),
+            "dtype": facts.dtype,
+            "vector_dtype": "float32",
+            "fingerprint": facts.fingerprint,
+            "command": self.command,
+            "seed": self.config.cram.seed,
+            "seconds": round(time.monotonic() - self.begun, 1),
+            "interrupted": interrupted,
+            "attention": str(getattr(self.model.model.config, "_attn_implementation", "unknown")),
+        }
+
+
+class _Pace:
+    """Time between finished strings, so that the seconds of a chunk's records add up to its own."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def lap(self) -> float:
+        now = time.monotonic()
+        seconds, self._last = now - self._last, now
+        return seconds
+
+
+def _record(model: LoadedModel, one: Crammed, ids: np.ndarray, index: int, seconds: float) -> dict[str, Any]:
+    """Return what the ledger keeps of one string."""
+    shown = min(ids.size, one.reach + 4)
+    return {
+        "index": index,
+        "reach": one.reach,
+        "limit": int(ids.size),
+        "outcome": one.outcome,
+        "proposed": one.proposed,
+        "smallest_gap": one.smallest_gap,
+        "steps": one.steps,
+        "seconds": round(seconds, 3),
+        "ids": [int(i) for i in ids],
+        "text": model.text(ids[:shown]),
+        "emitted": model.text(ids[: one.reach]),
+    }
+
+
+def _by_cell(store: Store, cells: list[Cell]) -> dict[Cell, list[dict[str, Any]]]:
+    named = {cell.name: cell for cell in cells}
+    found: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
+    for trial in store.trials():
+        found[named[trial["cell"]]].append(trial)
+    return dict(found)

@@ -1,4 +1,7 @@
-"""A hand-made results dict in the shape of ``results.json``. It is invented for the tests: no number in it was measured."""
+"""A hand-made results dict in the shape of ``results.json``, invented for the tests.
+
+It is no recorded measurement: no number in it was measured.
+"""
 
 import copy
 import math

@@ -7,26 +7,28 @@ log space, so no width, vocabulary or length overflows.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from lmreach.maths import checks
 from lmreach.errors import InputError, problem
+from lmreach.maths import checks
 from lmreach.maths.precision import number_format, precision_of, unit_roundoff
 from lmreach.maths.supports import (
+    AbstractRegion,
     AbstractSupport,
     Ball,
     Box,
     BoxEllipsoid,
+    Ellipsoid,
     FloatGrid,
     Packing,
     Premise,
     norm_ellipsoid,
 )
 
-Vector = Float[np.ndarray, " d"]
+Vector = Float[np.ndarray, " _"]
 # Two logs that agree to this relative size are the same number written twice.
 _SAME = 1e-12
 
@@ -66,12 +68,12 @@ class Limit:
 
     @property
     def tokens_per_vector(self) -> float:
-        """C = ln P / ln V: up to C m tokens may all be reachable, beyond it the share falls (Corollary 4.6)."""
+        """Slope C = ln P / ln V: up to C m tokens may all be reachable, beyond it none need be (Cor. 4.6)."""
         return self.log_packing / math.log(self.vocab)
 
     @property
     def bits_per_coordinate(self) -> float:
-        """ln P in bits, divided by the width."""
+        """Bits (ln P / ln 2) divided by the width."""
         return self.log_packing / (math.log(2.0) * self.width)
 
     def log_count(self, m: int, n: int | None = None) -> float:
@@ -88,7 +90,7 @@ class Limit:
         return count if n is None else min(count, checks.whole("n", n) * math.log(self.vocab))
 
     def log_share(self, n: int, m: int) -> float:
-        """Return the log of the largest share of all V^n sequences that m vectors can reach, in nats, at most 0."""
+        """Return the log of the largest reachable share of all V^n sequences, in nats, at most 0."""
         asked = checks.whole("n", n) * math.log(self.vocab)
         excess = self.log_count(m) - asked
         return excess if excess < -_SAME * asked else 0.0
@@ -154,9 +156,9 @@ def limits(
 ) -> tuple[Limit, ...]:
     """Return every limit that the given numbers allow.
 
-    Precision is the paper's eps = u(dtype) r, with r the largest |coordinate| of the support: that of the inputs
-    for input supports; for hidden supports the measured one where there is one, else the support's own.
-    So two hidden limits compare at one eps only when a hidden box or radius is given.
+    Precision is the paper's eps = u(dtype) r, with r the largest |coordinate|: of the inputs for input
+    supports, of the samples for hidden supports, and of the norm ellipsoid where there are no samples. The
+    last is coarser, so limits from weights alone and limits with samples do not compare at one eps.
 
     Parameters
     ----------
@@ -182,20 +184,29 @@ def limits(
     Raises
     ------
     InputError
-        For sizes below 1 (V below 2), an unknown dtype, a radius that is not above 0, arrays of another shape.
+        For sizes below 1 (V below 2), an unknown dtype, a radius that is not above 0, or another shape.
     """
-    width, vocab = checks.whole("width", width), checks.whole("vocabulary size", vocab, least=2)
+    asked = _Asked(checks.whole("vocabulary size", vocab, least=2), dtype)
+    width = checks.whole("width", width)
     deep = width if hidden_width is None else checks.whole("hidden width", hidden_width)
-    unit_roundoff(dtype)
-    found = [_paper_ball(deep, vocab, dtype, radius if radius is not None else hidden_radius)]
-    if hidden_box is not None or norm_kind in ("rms", "layer"):
-        found += _hidden_limits(
-            deep, vocab, dtype, hidden_box, hidden_radius, norm_kind, norm_gain, norm_bias
-        )
-    if input_box is not None or input_radius is not None:
-        found += _input_limits(width, vocab, dtype, input_box, input_radius, vector_dtype)
-    found.append(_every_value(width, vocab, vector_dtype))
-    return tuple(found)
+    box = None
+    if hidden_box is not None:
+        corners = checks.interval("hidden box", *hidden_box, width=deep)
+        box = Box(*corners, premise="hidden", source="sampled final hidden states")
+    ellipsoid = None
+    if norm_kind in ("rms", "layer"):
+        gain = checks.vector("norm gain", norm_gain if norm_gain is not None else [], width=deep)
+        ellipsoid = norm_ellipsoid(norm_kind, gain, norm_bias)
+    region = None
+    if input_box is not None:
+        corners = checks.interval("input box", *input_box, width=width)
+        region = Box(*corners, premise="input", source="real token embeddings")
+    return (
+        _paper_ball(asked, deep, radius if radius is not None else hidden_radius),
+        *_hidden_limits(asked, box, ellipsoid, hidden_radius),
+        *_input_limits(asked, width, region, input_radius),
+        *_grid_limits(asked, width, region, vector_dtype),
+    )
 
 
 def tightest(found: Iterable[Limit]) -> dict[Premise, Limit]:
@@ -209,22 +220,13 @@ def tightest(found: Iterable[Limit]) -> dict[Premise, Limit]:
     return best
 
 
-class _Metric(Protocol):
-    """A support that has a diameter in its own norm."""
-
-    @property
-    def diameter(self) -> float: ...
-
-    def log_packing(self, eps: float) -> float: ...
-
-
-def unbounded_context(support: _Metric, *, eps: float, vocab: int, order: int = 1) -> float:
+def unbounded_context(support: AbstractRegion, *, eps: float, vocab: int, order: int = 1) -> float:
     """Return log10 of the threshold length, in tokens, when the prompt may be of any length (Corollary 4.10).
 
     A prompt is then a probability measure on S. Measures closer than eps in Wasserstein distance of order p
     are not told apart, so at most N_W are, with ln N_W <= p K ln(8 e D / eps): D the diameter of S and K the
-    number of balls of radius eps/2 that cover it (Bolley, Guillin, Villani 2007, Theorem A.1). A
-    largest packing at eps/2 covers at that scale, so ln K <= ln P(S, eps/2); the ball gives d ln(1 + 4 r / eps).
+    number of balls of radius eps/2 that cover it (Bolley, Guillin, Villani 2007, Theorem A.1). A largest
+    packing at eps/2 covers at that scale, so ln K <= ln P(S, eps/2); for the ball d ln(1 + 4 r / eps).
 
     Raises
     ------
@@ -241,93 +243,91 @@ def unbounded_context(support: _Metric, *, eps: float, vocab: int, order: int = 
     return (log_measures - math.log(tokens)) / math.log(10.0)
 
 
-def _paper_ball(width: int, vocab: int, dtype: str, radius: float | None) -> Limit:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Vocabulary size, and the dtype behind eps."""
+
+    vocab: int
+    dtype: str
+
+    def limit(self, name: str, support: AbstractSupport, r: float, note: str) -> Limit:
+        """Return the limit of a support at eps = u(dtype) r."""
+        return limit_from(support, name=name, eps=precision_of(self.dtype, r), vocab=self.vocab, note=note)
+
+    def used(self, r: float, whose: str) -> str:
+        """Say which eps was used."""
+        return f"eps = u({self.dtype}) r = {precision_of(self.dtype, r):.4g}, r = {r:.6g} {whose}"
+
+
+def _paper_ball(asked: _Asked, width: int, radius: float | None) -> Limit:
     r = 1.0 if radius is None else checks.positive("radius", radius)
-    measured = "" if radius is None else f" (r = {r:.6g})"
+    measured = "" if radius is None else f" with r = {r:.6g}"
     ball = Ball(width, r, premise="hidden", source="width and dtype only")
+    steps = 1 + 2 / unit_roundoff(asked.dtype)
     note = (
-        f"eps = u({dtype}) r{measured}, so 1 + 2 r / eps = {1 + 2 / unit_roundoff(dtype):.0f} whatever r is: "
-        "this limit carries no information about the model beyond d and V"
+        f"eps = u({asked.dtype}) r{measured}, so 1 + 2 r / eps = {steps:.0f} whatever r is: this limit "
+        "carries no information about the model beyond d and V"
     )
-    return limit_from(ball, name="ball (paper)", eps=precision_of(dtype, r), vocab=vocab, note=note)
+    return asked.limit("ball (paper)", ball, r, note)
 
 
 def _hidden_limits(
-    width: int,
-    vocab: int,
-    dtype: str,
-    corners: tuple[Vector, Vector] | None,
-    radius: float | None,
-    norm_kind: str | None,
-    gain: Vector | None,
-    bias: Vector | None,
+    asked: _Asked, box: Box | None, ellipsoid: Ellipsoid | None, radius: float | None
 ) -> list[Limit]:
-    box = ellipsoid = None
-    if corners is not None:
-        box = Box(*checks.interval("hidden box", *corners, width=width), source="sampled final hidden states")
-    if norm_kind in ("rms", "layer"):
-        gain = checks.vector("norm gain", gain if gain is not None else [], width=width)
-        ellipsoid = norm_ellipsoid(norm_kind, gain, bias)
-    r, whose = _hidden_radius(radius, box, ellipsoid)
-    eps = precision_of(dtype, r)
-    used = f"eps = u({dtype}) r = {eps:.4g}, r = {r:.6g} the largest |coordinate| of {whose}"
+    sampled = "samples can only enlarge the box"
+    certain = "holds for every hidden state the model can have"
+    if box is None and ellipsoid is None:
+        return []
+    r, whose = _hidden_radius(box, ellipsoid, radius)
+    used = asked.used(r, whose)
     found = []
     if box is not None:
-        note = f"{used}; the sampled box grows with the number of samples"
-        found.append(limit_from(box, name="box of hidden states", eps=eps, vocab=vocab, note=note))
+        found.append(asked.limit("box of hidden states", box, r, f"{used}; more {sampled}"))
     if ellipsoid is not None:
-        note = f"{used}; holds for every hidden state the model can have"
-        found.append(limit_from(ellipsoid, name="norm ellipsoid", eps=eps, vocab=vocab, note=note))
+        found.append(asked.limit("norm ellipsoid", ellipsoid, r, f"{used}; {certain}"))
+        tighter = BoxEllipsoid(ellipsoid.extent, ellipsoid, premise="hidden", source=ellipsoid.source)
+        note = f"{used}; {certain}; grown coordinate by coordinate, which counts short axes better"
+        found.append(asked.limit("norm ellipsoid (tighter)", tighter, r, note))
     if box is not None and ellipsoid is not None:
         both = BoxEllipsoid(box, ellipsoid, source=f"{box.source} and {ellipsoid.source}")
-        note = f"{used}; the sampled box grows with the number of samples"
-        found.append(limit_from(both, name="box and norm ellipsoid", eps=eps, vocab=vocab, note=note))
+        found.append(asked.limit("box and norm ellipsoid", both, r, f"{used}; more {sampled}"))
     return found
 
 
-def _hidden_radius(radius: float | None, box: Box | None, ellipsoid: object) -> tuple[float, str]:
-    """Return r and whose it is: measured if there are samples, else that of the norm ellipsoid."""
+def _hidden_radius(box: Box | None, ellipsoid: Ellipsoid | None, radius: float | None) -> tuple[float, str]:
+    """Return r and its origin: measured if there are samples, else that of the norm ellipsoid."""
+    measured = "the largest |coordinate| of the sampled hidden states"
     if radius is not None:
-        return checks.positive("hidden radius", radius), "the sampled hidden states"
-    support = box if box is not None else ellipsoid
-    whose = "the sampled hidden states" if box is not None else "the norm ellipsoid"
-    return checks.positive("largest |coordinate|", getattr(support, "radius")), whose
-
-
-def _input_limits(
-    width: int,
-    vocab: int,
-    dtype: str,
-    corners: tuple[Vector, Vector] | None,
-    radius: float | None,
-    vector_dtype: str,
-) -> list[Limit]:
-    source = "real token embeddings"
-    box = None
-    if corners is not None:
-        box = Box(*checks.interval("input box", *corners, width=width), premise="input", source=source)
-        radius = box.radius if radius is None else radius
-    r = checks.positive("input radius", 0.0 if radius is None else radius)
-    eps = precision_of(dtype, r)
-    used = f"eps = u({dtype}) r = {eps:.4g}, r = {r:.6g} the largest |coordinate| of the inputs"
-    ball = Ball(width, r, premise="input", source=source)
-    note = f"{used}; r cancels as in the paper's ball"
-    found = [limit_from(ball, name="ball of inputs", eps=eps, vocab=vocab, note=note)]
+        return checks.positive("hidden radius", radius), measured
     if box is not None:
-        note = f"{used}; holds for vectors kept inside the box"
-        found.append(limit_from(box, name="box of inputs", eps=eps, vocab=vocab, note=note))
-        grid = FloatGrid(
-            width, vector_dtype, box.lo, box.hi, premise="input", source=f"{source}, {vector_dtype}"
-        )
-        note = (
-            f"number of {vector_dtype} vectors inside the box; no eps; holds for vectors kept inside the box"
-        )
-        found.append(limit_from(grid, name="float grid of inputs", eps=None, vocab=vocab, note=note))
+        return checks.positive("largest |coordinate| of the hidden box", box.radius), measured
+    assert ellipsoid is not None
+    r = checks.positive("largest |coordinate| of the norm ellipsoid", ellipsoid.radius)
+    return r, "the largest |coordinate| of the norm ellipsoid (no samples)"
+
+
+def _input_limits(asked: _Asked, width: int, box: Box | None, radius: float | None) -> list[Limit]:
+    if radius is None and box is None:
+        return []
+    if radius is None and box is not None:
+        radius = box.radius
+    r = checks.positive("input radius", radius if radius is not None else 0.0)
+    used = asked.used(r, "the largest |coordinate| of the inputs")
+    ball = Ball(width, r, premise="input", source="real token embeddings")
+    found = [asked.limit("ball of inputs", ball, r, f"{used}; r cancels as in the paper's ball")]
+    if box is not None:
+        found.append(asked.limit("box of inputs", box, r, f"{used}; holds for vectors kept inside the box"))
     return found
 
 
-def _every_value(width: int, vocab: int, vector_dtype: str) -> Limit:
-    grid = FloatGrid(width, vector_dtype, premise="format", source=f"format {vector_dtype}")
-    values = number_format(vector_dtype).finite_values
-    note = f"{values} finite values per coordinate; no eps; holds for every vector stored in {vector_dtype}"
-    return limit_from(grid, name="every finite value", eps=None, vocab=vocab, note=note)
+def _grid_limits(asked: _Asked, width: int, box: Box | None, dtype: str) -> list[Limit]:
+    found = []
+    if box is not None:
+        grid = FloatGrid(width, dtype, box.lo, box.hi, premise="input", source=f"{box.source}, {dtype}")
+        note = f"number of {dtype} vectors inside the box; no eps; holds for vectors kept inside the box"
+        found.append(limit_from(grid, name="float grid of inputs", eps=None, vocab=asked.vocab, note=note))
+    grid = FloatGrid(width, dtype, premise="format", source=f"format {dtype}")
+    values = number_format(dtype).finite_values
+    note = f"{values} finite values per coordinate; no eps; holds for every vector stored in {dtype}"
+    found.append(limit_from(grid, name="every finite value", eps=None, vocab=asked.vocab, note=note))
+    return found

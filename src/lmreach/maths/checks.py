@@ -1,4 +1,4 @@
-"""Whether numbers handed to the theory can be used: each check returns the plain value or says what to change."""
+"""Checks of the numbers handed to the theory: each returns the plain value or says what to change."""
 
 import math
 import operator

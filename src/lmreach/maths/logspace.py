@@ -1,4 +1,4 @@
-"""Ball volumes, cap shares and Gaussian integrals in natural logs, where the plain values underflow or overflow.
+"""Ball volumes, cap shares and Gaussian integrals in natural logs, where plain values leave float64.
 
 Symbols: d dimension, phi half-angle in radians, s_d(phi) share of a d-ball inside a cone of half-angle phi.
 """
@@ -6,7 +6,7 @@ Symbols: d dimension, phi half-angle in radians, s_d(phi) share of a d-ball insi
 import math
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -20,6 +20,7 @@ _FRACTION_LEVELS = 64
 # Expansion of lnGamma(a + 1/2) - lnGamma(a) - ln(a)/2 in odd powers of 1/a: the k-th coefficient is
 # (B_{k+1}(1/2) - B_{k+1}) / (k (k + 1)), B the Bernoulli polynomials and numbers (DLMF 5.11.8).
 _HALF_STEP = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432, 691 / 180224, -5461 / 425984)
+Lanes = Float[np.ndarray, " lanes"]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
@@ -66,9 +67,14 @@ def log_ball_volume(d: int, p: float = 2.0) -> float:
     d = whole("dimension", d, least=0)
     if not p >= 1:
         raise InputError(problem("a norm order p of at least 1", f"{p}", "use 1, 2 or inf"))
+    return float(log_ball_volumes(np.array([float(d)]), p)[0])
+
+
+def log_ball_volumes(d: Lanes, p: float = 2.0) -> Lanes:
+    """Return `log_ball_volume` of many dimensions at once, unchecked."""
     if math.isinf(p):
         return d * math.log(2.0)
-    return d * (math.log(2.0) + math.lgamma(1.0 + 1.0 / p)) - math.lgamma(1.0 + d / p)
+    return np.asarray(d * (math.log(2.0) + math.lgamma(1.0 + 1.0 / p)) - special.gammaln(1.0 + d / p))
 
 
 def log_cap_share(d: ArrayLike, phi: ArrayLike) -> Float[np.ndarray, "..."]:
@@ -105,14 +111,14 @@ def log_cap_share(d: ArrayLike, phi: ArrayLike) -> Float[np.ndarray, "..."]:
         raise InputError(
             problem("half-angles in (0, pi] radians", f"{angle.min()} to {angle.max()}", "check units")
         )
+    lanes = angle.ravel()
     # sin and cos reduce their argument exactly, so no digits are lost near pi.
-    smaller = _log_smaller_cap((width - 1) / 2, np.sin(angle), np.cos(angle))
-    return np.where(angle <= math.pi / 2, smaller, np.log1p(-np.exp(smaller)))
+    smaller = _log_smaller_cap((width.ravel() - 1) / 2, np.sin(lanes), np.cos(lanes))
+    either = np.where(lanes <= math.pi / 2, smaller, np.log1p(-np.exp(smaller)))
+    return either.reshape(angle.shape)
 
 
-def _log_smaller_cap(
-    a: Float[np.ndarray, "..."], sin: Float[np.ndarray, "..."], cos: Float[np.ndarray, "..."]
-) -> Float[np.ndarray, "..."]:
+def _log_smaller_cap(a: Lanes, sin: Lanes, cos: Lanes) -> Lanes:
     """Return the log share of the cone or of its opposite, whichever is at most half; a = (d-1)/2."""
     x, rest = sin * sin, cos * cos
     # Of the two equal forms, take the one whose argument is not rounded towards 1.
@@ -120,19 +126,18 @@ def _log_smaller_cap(
     share = 0.5 * np.where(wide, special.betaincc(0.5, a, rest), special.betainc(a, 0.5, x))
     deep = share < _SMALLEST_PLAIN_SHARE
     log_share = np.log(np.where(deep, 1.0, share))
-    if deep.any():
-        log_x = np.where(wide, np.log1p(-np.where(wide, rest, 0.0)), 2 * np.log(np.abs(sin)))
-        log_share = np.where(deep, _log_deep_cap(a, x, log_x, np.abs(cos)), log_share)
+    log_share[deep] = _log_deep_cap(a[deep], np.abs(sin[deep]), np.abs(cos[deep]))
     return log_share
 
 
-def _log_deep_cap(
-    a: Float[np.ndarray, "..."],
-    x: Float[np.ndarray, "..."],
-    log_x: Float[np.ndarray, "..."],
-    cos: Float[np.ndarray, "..."],
-) -> Float[np.ndarray, "..."]:
-    """Return ln of I_x(a, 1/2) / 2 = x^a cos / (2 a B(a, 1/2)) / (1 + d_1 / (1 + d_2 / ...)) (DLMF 8.17.22)."""
+def _log_deep_cap(a: Lanes, sin: Lanes, cos: Lanes) -> Lanes:
+    """Return ln(I_x(a, 1/2) / 2) from the continued fraction of DLMF 8.17.22.
+
+    I_x(a, 1/2) = x^a cos / (a B(a, 1/2)) / (1 + d_1 / (1 + d_2 / ...)).
+    """
+    x = sin * sin
+    # 2 ln(sin), without rounding x towards 1 first; the share is deep, so cos is not small.
+    log_x = np.where(x > 0.5, np.log1p(-np.minimum(cos * cos, 0.5)), 2.0 * np.log(sin))
     log_beta = 0.5 * math.log(math.pi) - _log_half_step(a)
     tail = np.ones_like(a)
     for level in range(_FRACTION_LEVELS, 0, -1):
@@ -142,34 +147,27 @@ def _log_deep_cap(
         else:
             coefficient = k * (0.5 - k) / ((a + 2 * k - 1) * (a + 2 * k))
         tail = 1.0 + coefficient * x / tail
-    # The floor keeps lanes that the caller throws away (x = 1) free of warnings.
-    tiny = np.finfo(np.float64).tiny
-    return (
-        a * log_x + np.log(np.maximum(cos, tiny)) - np.log(2 * a) - log_beta - np.log(np.maximum(tail, tiny))
-    )
+    return np.asarray(a * log_x + np.log(cos) - np.log(2.0 * a) - log_beta - np.log(tail))
 
 
-def _log_half_step(a: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def _log_half_step(a: Lanes) -> Lanes:
     """Return lnGamma(a + 1/2) - lnGamma(a) without subtracting two large numbers."""
     large = np.maximum(a, 16.0)
     series = np.zeros_like(large)
     for coefficient in reversed(_HALF_STEP):
         series = series / large**2 + coefficient
     small = np.minimum(a, 16.0)
-    return np.where(
-        a >= 16.0, 0.5 * np.log(large) + series / large, special.gammaln(small + 0.5) - special.gammaln(small)
-    )
+    difference = special.gammaln(small + 0.5) - special.gammaln(small)
+    return np.asarray(np.where(a >= 16.0, 0.5 * np.log(large) + series / large, difference))
 
 
-def log_gaussian_integral(
-    lo: Float[np.ndarray, "..."], hi: Float[np.ndarray, "..."]
-) -> Float[np.ndarray, "..."]:
+def log_gaussian_integral(lo: Lanes, hi: Lanes) -> Lanes:
     """Return ln of the integral of exp(-y^2) over [lo, hi], lo < hi, also far out in the tails.
 
     Parameters
     ----------
     lo, hi
-        Same shape, finite.
+        Shape (lanes,), finite.
 
     Returns
     -------
@@ -183,22 +181,22 @@ def log_gaussian_integral(
         return np.where(narrow, _log_narrow(middle, np.where(narrow, half, 1e-3)), _log_wide(lo, hi, narrow))
 
 
-def _log_narrow(middle: Float[np.ndarray, "..."], half: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def _log_narrow(middle: Lanes, half: Lanes) -> Lanes:
     """Return the integral around ``middle`` by quadrature of exp(-2 middle y - y^2) over [-half, half]."""
     safe = np.where(half * (1.0 + 2.0 * np.abs(middle)) < 1.0, middle, 0.0)
     steps = half[..., None] * _NODES
     inner = np.exp(-2.0 * safe[..., None] * steps - steps**2) @ _WEIGHTS
-    return -(middle**2) + np.log(half) + np.log(inner)
+    return np.asarray(-(middle**2) + np.log(half) + np.log(inner))
 
 
-def _log_wide(
-    lo: Float[np.ndarray, "..."], hi: Float[np.ndarray, "..."], skip: Float[np.ndarray, "..."]
-) -> Float[np.ndarray, "..."]:
+def _log_wide(lo: Lanes, hi: Lanes, skip: Bool[np.ndarray, " lanes"]) -> Lanes:
     """Return the integral from error functions; lanes in ``skip`` hold any finite value."""
     both_sides = (lo < 0) & (hi > 0)
     near = np.where(both_sides, 0.0, np.minimum(np.abs(lo), np.abs(hi)))
     far = np.maximum(np.abs(lo), np.abs(hi))
     one_side = special.erfcx(near) - special.erfcx(far) * np.exp(-(far - near) * (far + near))
     across = special.erf(np.where(both_sides, hi, 1.0)) - special.erf(np.where(both_sides, lo, 0.0))
-    value = np.where(both_sides, np.log(across), np.log(np.where(skip | both_sides, 1.0, one_side)) - near**2)
-    return value + 0.5 * math.log(math.pi) - math.log(2.0)
+    tail = np.log(np.where(skip | both_sides, 1.0, one_side)) - near**2
+    # Both error functions carry a factor 2 / sqrt(pi).
+    factor = 0.5 * math.log(math.pi) - math.log(2.0)
+    return np.asarray(np.where(both_sides, np.log(across), tail) + factor)

@@ -65,43 +65,48 @@ class Format:
             raise InputError(
                 problem("finite ends of an interval", "NaN or infinity", "pass the measured range")
             )
-        above = self._signed_rank(high) - self._signed_rank_below(low)
-        return np.where(low <= high, above, 0)
+        flat_low, flat_high = low.ravel(), high.ravel()
+        inside = self._signed_rank(flat_high) - self._signed_rank_below(flat_low)
+        return np.where(flat_low <= flat_high, inside, 0).reshape(low.shape)
 
-    def _signed_rank(self, x: Float[np.ndarray, "..."]) -> Int[np.ndarray, "..."]:
+    def _signed_rank(self, x: Float[np.ndarray, " lanes"]) -> Int[np.ndarray, " lanes"]:
         """Return the number of values in (0, x], or minus the number of values in (x, 0]."""
         if self.fraction_bits is None:
-            return np.floor(np.clip(x, self.smallest - 1, self.largest)).astype(np.int64)
+            return np.asarray(np.floor(np.clip(x, self.smallest - 1, self.largest)), dtype=np.int64)
         up_to = self._positive_up_to(np.abs(x))
         # Of the values in (x, 0], the one at x itself does not count, zero does.
-        at_x = self._holds(x).astype(np.int64)
-        return np.where(x >= 0, up_to, -(up_to + 1 - at_x))
+        at_x = self._holds(x)
+        return np.asarray(np.where(x >= 0, up_to, -(up_to + 1 - at_x)))
 
-    def _signed_rank_below(self, x: Float[np.ndarray, "..."]) -> Int[np.ndarray, "..."]:
+    def _signed_rank_below(self, x: Float[np.ndarray, " lanes"]) -> Int[np.ndarray, " lanes"]:
         """Return the signed rank of the largest value below x."""
         if self.fraction_bits is None:
-            return np.ceil(np.clip(x, self.smallest, self.largest + 1)).astype(np.int64) - 1
-        return self._signed_rank(x) - self._holds(x)
+            return np.asarray(np.ceil(np.clip(x, self.smallest, self.largest + 1)) - 1, dtype=np.int64)
+        return np.asarray(self._signed_rank(x) - self._holds(x))
 
-    def _positive_up_to(self, x: Float[np.ndarray, "..."]) -> Int[np.ndarray, "..."]:
+    def _positive_up_to(self, x: Float[np.ndarray, " lanes"]) -> Int[np.ndarray, " lanes"]:
         """Return the number of values in (0, x] for x >= 0."""
-        assert self.fraction_bits is not None
-        assert self.lowest_exponent is not None
-        x = np.minimum(x, self.largest)
-        exponent = np.maximum(np.frexp(x)[1] - 1, self.lowest_exponent)
-        # x / 2^(exponent - fraction bits) is exact, and below 2^(fraction bits + 1).
-        leading = np.floor(np.ldexp(x, self.fraction_bits - exponent)).astype(np.int64)
-        binades = (exponent - self.lowest_exponent).astype(np.int64)
-        return (binades << self.fraction_bits) + leading
+        exponent, leading = self._exponent_and_leading(np.minimum(x, self.largest))
+        binades = exponent - self._lowest()
+        return np.asarray((binades << (self.fraction_bits or 0)) + np.floor(leading).astype(np.int64))
 
-    def _holds(self, x: Float[np.ndarray, "..."]) -> Int[np.ndarray, "..."]:
+    def _holds(self, x: Float[np.ndarray, " lanes"]) -> Int[np.ndarray, " lanes"]:
         """Return 1 where x is a value of this format, else 0."""
-        assert self.fraction_bits is not None
-        assert self.lowest_exponent is not None
         size = np.abs(x)
-        exponent = np.maximum(np.frexp(size)[1] - 1, self.lowest_exponent)
-        leading = np.ldexp(np.minimum(size, self.largest), self.fraction_bits - exponent)
-        return ((leading == np.floor(leading)) & (size <= self.largest)).astype(np.int64)
+        _, leading = self._exponent_and_leading(np.minimum(size, self.largest))
+        return np.asarray((leading == np.floor(leading)) & (size <= self.largest), dtype=np.int64)
+
+    def _exponent_and_leading(
+        self, x: Float[np.ndarray, " lanes"]
+    ) -> tuple[Int[np.ndarray, " lanes"], Float[np.ndarray, " lanes"]]:
+        """Return the binade's exponent and x in units of the binade's gap, which is exact."""
+        exponent = np.frexp(x)[1].astype(np.int64) - 1
+        # Zero and the subnormal numbers share the gap of the lowest binade.
+        exponent = np.where(x > 0, np.maximum(exponent, self._lowest()), self._lowest())
+        return exponent, np.ldexp(x, (self.fraction_bits or 0) - exponent)
+
+    def _lowest(self) -> int:
+        return self.lowest_exponent or 0
 
 
 def _float(name: str, bits: int, exponent_bits: int, fraction_bits: int, largest: float) -> Format:

@@ -1,4 +1,4 @@
-"""Supports: bounded sets that prompt vectors or hidden states live in, and how many of their points can differ.
+"""Supports: bounded sets of prompt vectors or hidden states, and how many of their points can differ.
 
 ``log_packing(eps)`` bounds ln P(S, eps), the log of the most points of S that are pairwise at least eps apart
 in the support's own norm. Every proved bound here compares volumes: balls of radius eps/2 about such
@@ -20,12 +20,14 @@ from scipy import optimize
 
 from lmreach.errors import InputError, problem
 from lmreach.maths import checks
-from lmreach.maths.logspace import log1p_ratio, log_ball_volume, log_cap_share, log_gaussian_integral
+from lmreach.maths.logspace import log1p_ratio, log_ball_volumes, log_cap_share, log_gaussian_integral
 from lmreach.maths.precision import number_format
 
 Premise = Literal["format", "input", "hidden"]
 Packing = Literal["proved", "convention", "exact count"]
-Vector = Float[np.ndarray, " d"]
+Vector = Float[np.ndarray, " _"]
+# Beyond this many axes' lengths exp(-q) is 0 in any precision, and q is still a float64.
+_FAR = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +68,17 @@ class AbstractSupport(ABC):
         """Return an upper bound on ln P(S, eps) in nats, at least 0 (one point always fits)."""
 
 
+class AbstractRegion(AbstractSupport):
+    """A support in which distances, and so a precision eps, mean something."""
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """Largest distance between two points in the support's norm, or an upper bound on it."""
+
+
 @dataclass(frozen=True, eq=False)
-class Ball(AbstractSupport):
+class Ball(AbstractRegion):
     """Ball of a p-norm: ln P <= d ln(1 + 2 r / eps), in the same norm (M26, Theorem 4.5)."""
 
     d: int
@@ -104,7 +115,7 @@ class Ball(AbstractSupport):
 
 
 @dataclass(frozen=True, eq=False)
-class Box(AbstractSupport):
+class Box(AbstractRegion):
     """Box with corners lo and hi: ln P <= sum_i ln(1 + (hi_i - lo_i) / eps), in the maximum norm.
 
     The published code calls this region rectangle or ellipsoid; it is a box.
@@ -143,7 +154,7 @@ class Box(AbstractSupport):
 
 
 @dataclass(frozen=True, eq=False)
-class Cone(AbstractSupport):
+class Cone(AbstractRegion):
     """Part of an L2 ball about 0 inside a cone with tip 0 and half-angle phi.
 
     Attributes
@@ -154,7 +165,7 @@ class Cone(AbstractSupport):
         True: the paper's ln P = d ln(1 + 2 r / eps) + ln s_d(phi) with phi half of the largest pairwise
         angle seen. It is no bound: vectors pairwise within an angle need not fit a cone of half of it (Jung's
         theorem on the sphere), and growing a cone by eps/2 widens it. False: the set really lies in the
-        cone, and the grown cone is itself contained in a cone with its tip moved back by eps / (2 sin phi), so
+        cone, and the grown cone lies in one with its tip moved back by eps / (2 sin phi), so
         ln P <= d ln(1 + 2 r / eps + 1 / sin phi) + ln s_d(phi); never more than the ball's bound, and equal
         to it for phi above a right angle.
     """
@@ -201,13 +212,13 @@ class Cone(AbstractSupport):
 
 
 @dataclass(frozen=True, eq=False)
-class Ellipsoid(AbstractSupport):
+class Ellipsoid(AbstractRegion):
     """Axis-parallel ellipsoid {x : sum_i ((x_i - c_i) / a_i)^2 <= 1}, packed in the maximum norm.
 
     Cubes of side eps about the points lie in the ellipsoid scaled by 1 + rho with
-    rho = (eps / 2) sqrt(sum_i 1 / a_i^2), hence P <= V_d prod(a_i) (1 + rho)^d / eps^d. One short axis makes rho
-    explode, so the shortest axes are bounded as sides of a box instead, 1 + 2 a_i / eps each; the split
-    with the smallest bound is taken (the set lies in the product of both projections, so each is a bound).
+    rho = (eps / 2) sqrt(sum_i 1 / a_i^2), hence P <= V_d prod(a_i) (1 + rho)^d / eps^d. One short axis
+    makes rho explode, so the shortest axes are bounded as sides of a box instead, 1 + 2 a_i / eps each; the
+    split with the smallest bound is taken (the set lies in the product of both projections, so each is one).
 
     Note that points eps apart in L2 may be closer than eps in the maximum norm: this bounds the latter only.
 
@@ -248,6 +259,12 @@ class Ellipsoid(AbstractSupport):
         """Longest axis: the diameter in the maximum norm."""
         return 2.0 * float(self.axes.max())
 
+    @property
+    def extent(self) -> Box:
+        """The smallest box around the ellipsoid."""
+        corners = (self.center - self.axes, self.center + self.axes)
+        return Box(*corners, premise=self.premise, source=self.source)
+
     def log_packing(self, eps: float) -> float:
         """Return the bound of the best split, in nats."""
         return max(0.0, float(self._split_bounds(checks.positive("eps", eps)).min()))
@@ -258,29 +275,29 @@ class Ellipsoid(AbstractSupport):
         used = longest_first[longest_first > 0]
         k = np.arange(used.size + 1)
         sides = np.append(0.0, np.cumsum(log1p_ratio(2.0 * used, eps)))
-        log_volumes = np.array([log_ball_volume(int(j)) for j in k])
+        log_volumes = log_ball_volumes(k.astype(np.float64))
         in_units = np.append(0.0, np.cumsum(np.log(used) - math.log(eps)))
         # eps / a overflows only for axes that no good split keeps.
         with np.errstate(over="ignore"):
             rho = 0.5 * np.sqrt(np.append(0.0, np.cumsum((eps / used) ** 2)))
             ellipsoid = log_volumes + in_units + k * np.log1p(rho)
-        return ellipsoid + (sides[-1] - sides)
-
-    def longest_axes(self, eps: float) -> np.ndarray:
-        """Return the indices of the axes that the best split keeps in the ellipsoid, longest first."""
-        kept = int(self._split_bounds(checks.positive("eps", eps)).argmin())
-        return np.argsort(-self.axes, kind="stable")[:kept]
+        return np.asarray(ellipsoid + (sides[-1] - sides))
 
 
 @dataclass(frozen=True, eq=False)
-class BoxEllipsoid(AbstractSupport):
+class BoxEllipsoid(AbstractRegion):
     """Intersection of a box and an ellipsoid, packed in the maximum norm.
 
-    The grown set lies in the box grown by eps/2 and in the ellipsoid scaled by 1 + rho. With q(x) the
-    ellipsoid's quadratic form, exp(lam ((1 + rho)^2 - q(x))) >= 1 there for every lam >= 0, so the volume is
-    at most exp(lam (1 + rho)^2) times a product of one-dimensional Gaussian integrals over the grown sides.
-    lam is chosen by a one-dimensional convex search; every lam gives a valid bound. lam = 0 gives the box, so
-    the result never exceeds the box's.
+    Write q_i(s) = ((s - c_i) / a_i)^2, so that sum_i q_i <= 1 on S. Each point x of the grown set has a point
+    s of S with |x_i - s_i| <= eps / 2 for all i; with the smallest q_i that such an s_i in [lo_i, hi_i] can
+    have, the sum is still at most 1. So for every lam >= 0 the grown volume is at most exp(lam) times the
+    product of the integrals of exp(-lam q_i), and in units of eps^d
+
+        ln P <= lam + sum_i ln(exp(-lam q_i(m_i)) + (1 / eps) int exp(-lam q_i(y)) dy over [lo_i, hi_i]),
+
+    m_i the point of [lo_i, hi_i] nearest to c_i. lam = 0 gives the box; the best lam is found by a
+    one-dimensional convex search. Growing coordinate by coordinate, instead of scaling the ellipsoid by
+    1 + rho, keeps short axes harmless and makes the bound monotone in eps, in the box and in the axes.
     """
 
     box: Box
@@ -312,38 +329,32 @@ class BoxEllipsoid(AbstractSupport):
         """Return the smallest of the box's, the ellipsoid's and the joint bound, in nats."""
         eps = checks.positive("eps", eps)
         alone = min(self.box.log_packing(eps), self.ellipsoid.log_packing(eps))
-        kept = self.ellipsoid.longest_axes(eps)
-        if kept.size == 0:
-            return alone
-        joint = self._joint(eps, kept) + self._other_sides(eps, kept)
-        return max(0.0, min(alone, joint))
+        return max(0.0, min(alone, self._joint(eps)))
 
-    def _other_sides(self, eps: float, kept: np.ndarray) -> float:
-        """Bound the axes left out of the ellipsoid by the shorter of box side and axis."""
-        other = np.ones(self.dimension, dtype=bool)
-        other[kept] = False
-        sides = np.minimum(self.box.hi - self.box.lo, 2.0 * self.ellipsoid.axes)[other]
-        return float(log1p_ratio(sides, eps).sum())
-
-    def _joint(self, eps: float, kept: np.ndarray) -> float:
-        """Bound the kept axes by the Gaussian product at the best lam, in nats."""
-        # In units of each axis and about the center the ellipsoid is the unit ball.
-        axes = self.ellipsoid.axes[kept]
-        lo = (self.box.lo[kept] - eps / 2 - self.ellipsoid.center[kept]) / axes
-        hi = (self.box.hi[kept] + eps / 2 - self.ellipsoid.center[kept]) / axes
-        scale = float((np.log(axes) - math.log(eps)).sum())
-        reach = (1.0 + 0.5 * math.sqrt(float(((eps / axes) ** 2).sum()))) ** 2
+    def _joint(self, eps: float) -> float:
+        """Return the joint bound at the best lam, in nats; an axis of length 0 adds nothing."""
+        thick = self.ellipsoid.axes > 0
+        if not thick.any():
+            return 0.0
+        axes, center = self.ellipsoid.axes[thick], self.ellipsoid.center[thick]
+        low, high = self.box.lo[thick], self.box.hi[thick]
+        with np.errstate(over="ignore"):
+            ends = (low, high, np.clip(center, low, high))
+            lo, hi, nearest = (np.clip((end - center) / axes, -_FAR, _FAR) for end in ends)
+        in_eps = np.log(axes) - math.log(eps)
+        # A side of length 0 has no integral; a hair's breadth stands for it and only enlarges the bound.
+        hi = np.maximum(hi, lo + 1e-12 * (1.0 + np.abs(lo)))
 
         def bound(log_lam: float) -> float:
-            root = math.exp(log_lam / 2)
-            integrals = log_gaussian_integral(root * lo, root * hi) - log_lam / 2
-            return math.exp(log_lam) * reach + float(integrals.sum()) + scale
+            lam, root = math.exp(log_lam), math.exp(log_lam / 2)
+            integrals = in_eps + log_gaussian_integral(root * lo, root * hi) - log_lam / 2
+            return lam + float(np.logaddexp(-lam * nearest**2, integrals).sum())
 
-        # Without a box the best lam is k / (2 reach); a binding box only makes it smaller, but a box that hardly
-        # meets the ellipsoid can ask for more.
-        middle = math.log(kept.size / (2.0 * reach))
-        found = optimize.minimize_scalar(bound, bounds=(middle - 12.0, middle + 6.0), method="bounded")
-        return float(min(found.fun, bound(middle)))
+        # d / 2 is the best lam of the ellipsoid alone. A binding box makes it smaller, one that hardly meets
+        # the ellipsoid larger.
+        middle = math.log(axes.size / 2)
+        found = optimize.minimize_scalar(bound, bounds=(middle - 14.0, middle + 8.0), method="bounded")
+        return float(found.fun)
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,8 +413,8 @@ class FloatGrid(AbstractSupport):
 def norm_ellipsoid(kind: str, gain: ArrayLike, bias: ArrayLike | None = None) -> Ellipsoid:
     """Return the ellipsoid that holds every hidden state behind a final norm; needs no samples.
 
-    RMSNorm gives h = g u + b with ||u||_2 <= sqrt(d), LayerNorm the same with sum(u) = 0 besides (which is not
-    used). The semi-axes are |g_i| sqrt(d), the center is b.
+    RMSNorm gives h = g u + b with ||u||_2 <= sqrt(d), LayerNorm the same with sum(u) = 0 besides (which is
+    not used). The semi-axes are |g_i| sqrt(d), the center is b.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Is what lies in a folder a whole checkpoint? Looked at before any weight is read.
 
-A file cut short or a shard that never arrived otherwise loads as random numbers, and only the output shows it.
+A file cut short or a shard that never arrived may load as random numbers, which only the output shows.
 """
 
 import json
@@ -46,16 +46,21 @@ def inspect(folder: Path) -> Checkpoint:
         Naming the file or tensor that is missing, cut short, or listed nowhere.
     """
     read_json(folder / "config.json", f"a model folder with config.json (in {folder.name})")
-    if (folder / _INDEX).is_file():
-        return _summary(_indexed(folder))
+    # In the order in which transformers looks for them.
     if (folder / _SINGLE).is_file():
         return _summary({folder / _SINGLE: header(folder / _SINGLE)})
+    if (folder / _INDEX).is_file():
+        return _summary(_indexed(folder))
     if (folder / _OLD_INDEX).is_file():
         return Checkpoint(tuple(_shards(folder, _OLD_INDEX)), None, "unknown")
     if (folder / _OLD_SINGLE).is_file():
         return Checkpoint((folder / _OLD_SINGLE,), None, "unknown")
     raise ModelError(
-        problem(f"weights ({_SINGLE} or {_INDEX})", f"none in the folder {folder.name}", "give a folder with weights")
+        problem(
+            f"weights ({_SINGLE} or {_INDEX})",
+            f"none in the folder {folder.name}",
+            "give a folder with weights",
+        )
     )
 
 
@@ -115,7 +120,9 @@ def _indexed(folder: Path) -> dict[Path, dict[str, Any]]:
     listed = set(read_json(folder / _INDEX, _INDEX)["weight_map"].items())
     stored = {(name, shard.name) for shard, entries in headers.items() for name in entries}
     for name, shard in sorted(listed - stored):
-        raise ModelError(problem(f"tensor {name} in {shard}, as {_INDEX} says", f"no such tensor in {shard}", _AGAIN))
+        raise ModelError(
+            problem(f"tensor {name} in {shard}, as {_INDEX} says", f"no such tensor in {shard}", _AGAIN)
+        )
     for name, shard in sorted(stored - listed):
         raise ModelError(problem(f"every tensor of {shard} in {_INDEX}", f"{name} is not listed", _AGAIN))
     return headers

@@ -98,7 +98,7 @@ class Steps:
 def kept_between_steps(body: torch.nn.Module, output: Any) -> dict[str, Any]:
     """Return what of an output is to be handed in again: fields that are also arguments, tensors excepted.
 
-    The name of that argument differs between families and releases (``past_key_values``, ``cache_params``, ...).
+    The argument's name differs between families and releases (``past_key_values``, ``cache_params``, ...).
     """
     arguments = inspect.signature(body.forward).parameters
     return {k: v for k, v in output.items() if k in arguments and v is not None and not isinstance(v, Tensor)}
@@ -167,8 +167,8 @@ def emitted_prefix(
 ) -> Emission:
     """Return how many ids of ``target``, the first included, greedy decoding emits after ``vectors``.
 
-    Batch 1. Stops at the first id that is wrong, tied or not finite, so it costs reach + 1 steps. Errors as in
-    `greedy`.
+    Batch 1. Stops at the first id that is wrong, tied or not finite, so it costs reach + 1 steps. Errors as
+    in `greedy`.
     """
     prompt = _checked_prompt(loaded, vectors[None], len(target), bos)
     steps = Steps(loaded, prompt)
@@ -213,8 +213,8 @@ def sample(
     Parameters
     ----------
     prompts
-        Ids that stand before the sample. With p = 0 the model's start token does; a model without one gets its
-        first sampled id drawn uniformly from the allowed ids.
+        Ids that stand before the sample. With p = 0 the model's start token does; for a model without one the
+        first sampled id is drawn uniformly from the allowed ids.
     generator
         The source of randomness, on the CPU.
     temperature
@@ -239,7 +239,7 @@ def sample(
 
 
 def top_and_gap(logits: Float[Tensor, " rows"]) -> tuple[int, float]:
-    """Return the first id of the largest logit and its lead over the second largest (0: a tie; may be NaN)."""
+    """Return the first id of the largest logit and its lead over the second (0: a tie; may be NaN)."""
     largest = torch.topk(logits, 2).values
     return int(logits.argmax()), float(largest[0] - largest[1])
 

@@ -78,7 +78,7 @@ class ModelFacts:
     cache_ok
         Whether decoding with the cache agreed with a full recompute; when False every decode recomputes.
     notes
-        One line each about what a reader should know (padded rows, ignored generation settings, no tokenizer).
+        One line each about what a reader should know (padded rows, ignored settings, no tokenizer).
     """
 
     name: str

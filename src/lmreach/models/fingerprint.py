@@ -11,7 +11,7 @@ _CHUNK = 1 << 24  # elements copied from the device at once
 def fingerprint(model: nn.Module) -> str:
     """Return sha256 over names, shapes, dtypes and bytes of all stored tensors, first 16 hex digits.
 
-    A tensor that stands under two names (a tied head) is read once; under the second name only the tie counts.
+    A tensor under two names (a tied head) is read once; under the second name only the tie counts.
     """
     digest = hashlib.sha256()
     seen: dict[int, str] = {}
@@ -29,4 +29,4 @@ def _update(digest: "hashlib._Hash", tensor: Tensor) -> None:
     flat = tensor.detach().contiguous().reshape(-1)
     for start in range(0, flat.numel(), _CHUNK):
         piece = flat[start : start + _CHUNK].cpu().contiguous()
-        digest.update(memoryview(piece.view(torch.uint8).numpy()))
+        digest.update(piece.view(torch.uint8).numpy().data)

@@ -8,16 +8,38 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
-from lmreach.config import LoadConfig
+from lmreach.config import DType, LoadConfig
 from lmreach.errors import ModelError, problem
 from lmreach.models import checkpoint, memory
 
-LIBRARY_ERRORS = (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError, SafetensorError)
+LIBRARY_ERRORS = (
+    OSError,
+    ValueError,
+    RuntimeError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ImportError,
+    SafetensorError,
+)
 """What transformers, tokenizers and safetensors raise for input they cannot use."""
 
-_TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges.txt", "spiece.model", "*.tiktoken", "sentencepiece*.model")
+_TOKENIZER_FILES = (
+    "tokenizer*",
+    "vocab*",
+    "merges.txt",
+    "spiece.model",
+    "*.tiktoken",
+    "sentencepiece*.model",
+)
 _OVERHEAD = 1.1
 
 
@@ -44,29 +66,52 @@ def bring_in(folder: Path, name: str, config: LoadConfig, device: torch.device) 
     found = checkpoint.inspect(folder)
     dtype: torch.dtype = getattr(torch, config.dtype)
     if found.elements is not None:
-        memory.require(int(found.elements * dtype.itemsize * _OVERHEAD), device, name)
+        needed = int(found.elements * dtype.itemsize * _OVERHEAD)
+        for place in {torch.device("cpu"), device}:  # weights are read into main memory first
+            memory.require(needed, place, name)
     options = {"local_files_only": True, "trust_remote_code": config.trust_remote_code}
     try:
         settings = AutoConfig.from_pretrained(folder, **options)
-        model, info = AutoModelForCausalLM.from_pretrained(
+        pair: Any = AutoModelForCausalLM.from_pretrained(
             folder, config=settings, dtype=dtype, output_loading_info=True, **options
         )
     except LIBRARY_ERRORS as error:
         raise cannot_load(name, error) from error
+    model, info = pair
     notes = check_complete(model, info, name)
     tokenizer = load_tokenizer(folder, name, options)
-    return BroughtIn(name, model.to(device), tokenizer, found.stored_dtype, notes=notes)
+    model.to(device)
+    return BroughtIn(name, model, tokenizer, found.stored_dtype, notes=notes)
+
+
+def placed(model: PreTrainedModel, device: torch.device, dtype: DType) -> PreTrainedModel:
+    """Move a model to its device and its weights to a dtype.
+
+    Only weights: buffers such as rotary frequencies stay as they are, as transformers leaves them.
+    """
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.data = parameter.data.to(getattr(torch, dtype))
+    on_device: Any = model
+    on_device.to(device)
+    return model
 
 
 def cannot_load(name: str, error: BaseException) -> ModelError:
     """Say in one line what a library could not do."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = lines[0][:300] if lines else type(error).__name__
-    return ModelError(problem("a causal language model that transformers can load", f"{name}: {reason}", "see above"))
+    return ModelError(
+        problem(
+            "a causal language model that transformers can load",
+            f"{name}: {reason}",
+            "check its config and files",
+        )
+    )
 
 
 def check_complete(model: PreTrainedModel, info: dict[str, Any], name: str) -> tuple[str, ...]:
-    """Refuse weights that did not come from the file; return a note on tensors that the model has no use for."""
+    """Refuse weights that did not come from the file; return a note on tensors the model has no use for."""
     for kind in ("missing_keys", "mismatched_keys", "error_msgs"):
         if info.get(kind):
             first = ", ".join(sorted(str(key) for key in info[kind])[:3])

@@ -1,4 +1,4 @@
-"""From the final hidden state to the logits: the head's matrix, bias, factor and soft cap, found by probing."""
+"""From the final hidden state to the logits: matrix, bias, factor and soft cap, found by probing."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from lmreach.models.trace import Trace
 
 _FAR = 1e4  # far into saturation for every soft cap in use (30 to 50), and still a float16
 _NEAR = 0.5
+_ROWS = 1024  # of the head's rows are enough to see that it is a linear map
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,14 @@ def find_head(seen: Trace) -> nn.Module | None:
 
 
 def is_linear(head: nn.Module, hidden: Float[Tensor, "batch length h"], tolerance: float) -> bool:
-    """Whether the head is h -> W h + b on these states, relative to the largest output."""
+    """Whether the head is h -> W h + b on these states (some rows), relative to the largest output."""
     weight, bias = head_matrix(head), head_bias(head)
+    rows = torch.arange(0, len(weight), max(1, len(weight) // _ROWS), device=weight.device)
     with torch.no_grad():
-        got = head(hidden).double()
-    expected = hidden.double() @ weight.double().T
+        got = head(hidden)[..., rows].double()
+    expected = hidden.double() @ weight[rows].double().T
     if bias is not None:
-        expected = expected + bias.double()
+        expected = expected + bias[rows].double()
     return bool((got - expected).abs().max() <= tolerance * expected.abs().max().clamp_min(1e-30))
 
 
@@ -68,20 +70,21 @@ def head_bias(head: nn.Module) -> Float[Tensor, " rows"] | None:
 
 
 def find_shape(
-    model: PreTrainedModel, head: nn.Module, vectors: Float[Tensor, "batch length d"], tolerance: float
+    model: PreTrainedModel, head: nn.Module, vectors: Float[Tensor, "1 length d"], tolerance: float
 ) -> HeadShape | None:
     """Find factor and soft cap by putting known numbers in place of the head's output.
 
     Random weights give logits so small that a soft cap of 30 changes their sixth digit only, so looking at
     real logits cannot tell. Returns None where the logits are no such function of the head's output.
     """
-    rows = head_matrix(head).shape[0]
-    near = _logits_for(model, head, vectors, np.full(rows, _NEAR))
-    far = _logits_for(model, head, vectors, np.full(rows, _FAR))
-    ramp = np.linspace(-3 * 64, 3 * 64, rows)
-    shape = _solve(float(near[0]), float(far[0]), tolerance)
-    got = _logits_for(model, head, vectors, ramp)
-    expected = shape.apply(torch.tensor(ramp, device=got.device)).double()
+    near, far, ramp = (
+        torch.tensor(_NEAR),
+        torch.tensor(_FAR),
+        torch.linspace(-192, 192, head_matrix(head).shape[0]),
+    )
+    got_near, got_far, got = _logits_for(model, head, vectors, (near, far, ramp))
+    shape = _solve(float(got_near[0]), float(got_far[0]), tolerance)
+    expected = shape.apply(ramp.to(got.device)).double()
     fits = (got - expected).abs().max() <= 4 * tolerance * expected.abs().max()
     return shape if bool(fits) else None
 
@@ -96,17 +99,20 @@ def _solve(near: float, far: float, tolerance: float) -> HeadShape:
 
 
 def _logits_for(
-    model: PreTrainedModel, head: nn.Module, vectors: Float[Tensor, "batch length d"], values: np.ndarray
-) -> Float[Tensor, " rows"]:
-    """Return the model's logits at the last position as if the head had put out ``values``."""
+    model: PreTrainedModel, head: nn.Module, vectors: Float[Tensor, "1 length d"], values: tuple[Tensor, ...]
+) -> list[Float[Tensor, " rows"]]:
+    """Return the model's logits as if the head had put out ``values``, one of them at each position."""
 
     def replace(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
-        return torch.as_tensor(values, device=output.device).to(output.dtype).expand(output.shape).clone()
+        replaced = output.clone()
+        for position, value in enumerate(values):
+            replaced[0, position] = value.to(output)
+        return replaced
 
     handle = head.register_forward_hook(replace)
     try:
         with torch.no_grad():
-            logits: Tensor = model(inputs_embeds=vectors, use_cache=False).logits
+            logits: Tensor = model(inputs_embeds=vectors[:, : len(values)], use_cache=False).logits
     finally:
         handle.remove()
-    return logits[0, -1].double()
+    return [row.double() for row in logits[0]]

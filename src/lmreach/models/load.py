@@ -11,13 +11,15 @@ from jaxtyping import Int
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lmreach.config import LoadConfig
-from lmreach.errors import InputError, problem
+from lmreach.errors import InputError, ModelError, problem
 from lmreach.models import builtin, tokens
 from lmreach.models.cache_check import cache_agrees
 from lmreach.models.facts import ModelFacts
 from lmreach.models.fingerprint import fingerprint
-from lmreach.models.folder import BroughtIn, bring_in
+from lmreach.models.folder import BroughtIn, bring_in, placed
+from lmreach.models.gguf_file import bring_in_gguf
 from lmreach.models.head import head_bias
+from lmreach.models.hub import fetch
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.probe import Probe, probe
 from lmreach.models.quiet import quiet
@@ -69,7 +71,10 @@ def _say_nothing(line: str) -> None:
 
 
 def _bring_in(
-    spec: str | Path | PreTrainedModel, config: LoadConfig, tokenizer: PreTrainedTokenizerBase | None, say: Progress
+    spec: str | Path | PreTrainedModel,
+    config: LoadConfig,
+    tokenizer: PreTrainedTokenizerBase | None,
+    say: Progress,
 ) -> BroughtIn:
     if isinstance(spec, PreTrainedModel):
         return BroughtIn(_own_name(spec), spec, tokenizer, _dtype_name(spec))
@@ -79,13 +84,21 @@ def _bring_in(
 
 def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> BroughtIn:
     found, device = find(spec), _device(config.device)
+    if config.revision is not None and found.kind != "hub":
+        got = f"revision {config.revision} with {found.name}, which is not on the hub"
+        raise InputError(problem("a hub name where a revision is given", got, "leave the revision out"))
     if found.kind == "builtin":
         name = builtin.PREFIX + found.name
         inner = builtin.resolve(found.name)
         if isinstance(inner, PreTrainedModel):
-            return BroughtIn(name, inner.to(device, getattr(torch, config.dtype)), None, "float32")
+            return BroughtIn(name, placed(inner, device, config.dtype), None, "float32")
         return bring_in(inner, name, config, device)
-    assert found.path is not None
+    if found.kind == "hub":
+        folder, revision = fetch(found.name, config, say)
+        return dataclasses.replace(bring_in(folder, found.name, config, device), revision=revision)
+    assert found.path is not None, "find gives a path for files and folders"
+    if found.kind == "gguf":
+        return bring_in_gguf(found.path, config, device, say)
     return bring_in(found.path, found.name, config, device)
 
 
@@ -97,7 +110,9 @@ def _device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
         reason = str(error).splitlines()[0]
-        raise InputError(problem("a device torch can use here", f"{name} ({reason})", "use auto or cpu")) from error
+        raise InputError(
+            problem("a device torch can use here", f"{name} ({reason})", "use auto or cpu")
+        ) from error
     return device
 
 
@@ -117,8 +132,10 @@ def _freeze(model: PreTrainedModel) -> None:
 
 def _describe(came: BroughtIn, config: LoadConfig) -> LoadedModel:
     settings = came.model.config.get_text_config()
-    rows = int(settings.vocab_size)
-    usable = tokens.usable_ids(came.tokenizer, rows)
+    rows = getattr(settings, "vocab_size", None)
+    if rows is None:
+        raise ModelError(problem(f"vocab_size in the config of {came.name}", "none", "add it to config.json"))
+    usable = tokens.usable_ids(came.tokenizer, int(rows))
     probed = probe(came.model, usable)
     usable = usable[usable < probed.rows]
     facts = _facts(came, probed, usable, settings, config)
@@ -146,7 +163,7 @@ def _facts(
         special_ids=tuple(i for i in tokens.special_ids(came.tokenizer, settings, probed.rows) if i in known),
         bos_id=bos,
         eos_id=eos,
-        layers=probed.layers or int(settings.num_hidden_layers),
+        layers=probed.layers or int(getattr(settings, "num_hidden_layers", 0)),
         context=getattr(settings, "max_position_embeddings", None),
         tied_head=wiring.head.weight is wiring.embed.weight,
         head_bias=head_bias(wiring.head) is not None,
@@ -170,7 +187,9 @@ def _notes(came: BroughtIn, rows: int, usable: int, config: LoadConfig) -> list[
     if came.tokenizer is None:
         notes.append(f"no tokenizer: all {rows} rows count as usable ids")
     elif usable < rows:
-        notes.append(f"{rows} rows, {usable} usable: the tokenizer knows no token for the other {rows - usable}")
+        notes.append(
+            f"{rows} rows, {usable} usable: the tokenizer knows no token for the other {rows - usable}"
+        )
     if _dtype_name(came.model) != config.dtype:
         notes.append(f"a loaded model keeps its dtype {_dtype_name(came.model)} (asked for: {config.dtype})")
     ignored = _generation_settings(came.model)
@@ -183,5 +202,7 @@ def _generation_settings(model: PreTrainedModel) -> list[str]:
     settings = getattr(model, "generation_config", None)
     if settings is None:
         return []
-    changed = {k for k, v in settings.to_diff_dict().items() if v is not None and not k.startswith(("_", "output_"))}
+    changed = {
+        k for k, v in settings.to_diff_dict().items() if v is not None and not k.startswith(("_", "output_"))
+    }
     return sorted(changed - _HARMLESS)

@@ -18,7 +18,7 @@ from lmreach.models.head import HeadShape, head_bias, head_matrix
 
 _RMS_CHUNK = 1 << 14  # ids looked up at once
 
-Ids = Sequence[int] | Int[np.ndarray, " n"] | Int[Tensor, " n"]
+Ids = Sequence[int | np.integer[Any]] | Int[np.ndarray, " n"] | Int[Tensor, " n"]
 
 
 @dataclass(frozen=True)
@@ -62,22 +62,22 @@ class LoadedModel:
         Which of its modules do what.
     """
 
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase | None
+    model: PreTrainedModel = field(repr=False)
+    tokenizer: PreTrainedTokenizerBase | None = field(repr=False)
     facts: ModelFacts
-    final_norm: FinalNorm
+    final_norm: FinalNorm = field(repr=False)
     usable_ids: Int[np.ndarray, " usable"] = field(repr=False)
     wiring: Wiring = field(repr=False)
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return self.wiring.embed.weight.device  # type: ignore[return-value,union-attr]
+        return self.wiring.embed.weight.device  # type: ignore[return-value]
 
     @property
     def dtype(self) -> torch.dtype:
         """Of the weights."""
-        return self.wiring.embed.weight.dtype  # type: ignore[return-value,union-attr]
+        return self.wiring.embed.weight.dtype  # type: ignore[return-value]
 
     @cached_property
     def plain_ids(self) -> Int[np.ndarray, " plain"]:
@@ -102,7 +102,7 @@ class LoadedModel:
 
     @cached_property
     def input_rms(self) -> float:
-        """Root mean square of a coordinate of real input vectors, over the usable ids that are not special."""
+        """Root mean square of a coordinate of real input vectors, over usable ids that are not special."""
         total, ids = 0.0, torch.as_tensor(self.plain_ids)
         for chunk in ids.split(_RMS_CHUNK):
             total += float(self.input_vectors(chunk).square().sum(dtype=torch.float64))
@@ -111,14 +111,14 @@ class LoadedModel:
     def hidden(self, vectors: Float[Tensor, "batch length d"]) -> Float[Tensor, "batch length h"]:
         """Return the final hidden states as the head reads them, in the model's dtype.
 
-        Gradients flow to ``vectors``. No mask is used: the model is causal, so whatever stands to the right of
-        a row's last real position does not change it.
+        Gradients flow to ``vectors``. No mask is used: the model is causal, so what stands to the right of a
+        row's last real position does not change it.
         """
         vectors = vectors.to(self.dtype)
         if self.wiring.body is None:
             return _run_to_head(self.model, self.wiring.head, vectors)
         states: Tensor = self.wiring.body(inputs_embeds=vectors, use_cache=False)[0]
-        return states
+        return states.to(self.dtype)
 
     def head_logits(self, hidden: Float[Tensor, "*shape h"]) -> Float[Tensor, "*shape rows"]:
         """Return float32 logits of final hidden states: head, bias, factor and soft cap."""
@@ -133,7 +133,9 @@ class LoadedModel:
         return tokens.display(self.tokenizer, _int_list(ids))
 
     def encode(self, text: str, *, special: bool = False) -> Int[np.ndarray, " n"]:
-        """Return the ids of ``text``, no start token added; names of control tokens stay text unless ``special``.
+        """Return the ids of ``text``, no start token added.
+
+        Names of control tokens that occur in it stay text unless ``special``.
 
         Raises
         ------
@@ -158,7 +160,7 @@ class LoadedModel:
             return False
         special = not set(wanted).isdisjoint(self.facts.special_ids)
         back = tokens.encode(self.tokenizer, tokens.decode(self.tokenizer, wanted), special=special)
-        return back.tolist() == wanted
+        return bool(back.tolist() == wanted)
 
     def check_ids(self, ids: Ids) -> Int[np.ndarray, " n"]:
         """Return the ids as int64 after checking that each is usable.
@@ -171,10 +173,11 @@ class LoadedModel:
         array = np.asarray(_int_list(ids), dtype=np.int64)
         bad = array[~np.isin(array, self.usable_ids)]
         if len(bad):
-            kind = "a padded row no token uses" if 0 <= bad[0] < self.facts.rows else "outside the vocabulary"
+            facts = self.facts
+            kind = "a padded row no token uses" if 0 <= bad[0] < facts.rows else "outside the vocabulary"
             raise InputError(
                 problem(
-                    f"ids among the {self.facts.usable} usable ones ({self.facts.rows} rows) of {self.facts.name}",
+                    f"ids that {facts.name} can use ({facts.rows} rows, {facts.usable} usable)",
                     f"id {bad[0]}, {kind}",
                     "take ids that the tokenizer knows",
                 )
@@ -182,7 +185,7 @@ class LoadedModel:
         return array
 
 
-class _AtHead(Exception):  # noqa: N818  (a signal, not an error)
+class _AtHead(Exception):
     """Carries the hidden states out of a forward pass that need not go on."""
 
     def __init__(self, hidden: Tensor) -> None:

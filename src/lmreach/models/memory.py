@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 import torch
 
 from lmreach.errors import ModelError, problem

@@ -116,13 +116,8 @@ def _probe_ids(usable: Int[np.ndarray, " usable"], device: torch.device) -> tupl
 def _find_embed(seen: Trace, ids: Int[Tensor, "1 length"]) -> nn.Module:
     for call in seen.calls:
         weight = getattr(call.module, "weight", None)
-        is_table = isinstance(weight, Tensor) and weight.ndim == 2 and call.result_shape is not None
-        if (
-            is_table
-            and call.given is not None
-            and torch.equal(call.given, ids)
-            and call.result_shape[:2] == ids.shape
-        ):
+        is_table = isinstance(weight, Tensor) and weight.ndim == 2 and call.result is not None
+        if is_table and call.given is not None and torch.equal(call.given, ids):
             return call.module
     _fail("one module turns ids into vectors", "a module with a token table that is given the ids", "none")
 
@@ -193,17 +188,27 @@ def _before(seen: Trace, module: nn.Module) -> list[Any]:
 
 
 def _body(
-    seen: Trace, head: nn.Module, vectors: Float[Tensor, "1 length d"], head_input: Float[Tensor, "1 length h"]
+    seen: Trace,
+    head: nn.Module,
+    vectors: Float[Tensor, "1 length d"],
+    head_input: Float[Tensor, "1 length h"],
 ) -> nn.Module | None:
-    """Return the outermost module that takes ``inputs_embeds`` and puts out exactly what the head is given."""
+    """Return the outermost module that takes ``inputs_embeds`` and returns exactly what the head is given."""
     for call in reversed(_before(seen, head)):
-        if call.result_shape != head_input.shape or not torch.equal(call.result, head_input):
+        if not _same(call.result, head_input):
             continue
         if "inputs_embeds" in inspect.signature(call.module.forward).parameters:
             with torch.no_grad():
                 alone = call.module(inputs_embeds=vectors, use_cache=False)[0]
-            return call.module if torch.equal(alone, head_input) else None
+            return call.module if _same(alone, head_input) else None
     return None
+
+
+def _same(result: Tensor | None, head_input: Float[Tensor, "1 length h"]) -> bool:
+    """Whether these are the head's inputs, which some 16-bit models compute in float32 and then round."""
+    if result is None or result.shape != head_input.shape:
+        return False
+    return torch.equal(result.to(head_input.dtype), head_input)
 
 
 def _blocks(model: nn.Module, seen: Trace) -> list[nn.Module]:

@@ -1,4 +1,4 @@
-"""Keep what the loading libraries print away from the user: log lines are collected, progress bars stay off."""
+"""Keep what the loading libraries print away from the user: log lines are collected, progress bars off."""
 
 import logging
 import warnings
@@ -32,12 +32,12 @@ def _redirected(name: str) -> Iterator[None]:
 @contextmanager
 def _no_bars() -> Iterator[None]:
     shown = hf_logging.is_progress_bar_enabled()
-    hf_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    hf_logging.disable_progress_bar()
     try:
         yield
     finally:
         if shown:
-            hf_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+            hf_logging.enable_progress_bar()
 
 
 @contextmanager

@@ -28,8 +28,8 @@ class Found:
 def find(spec: str | Path) -> Found:
     """Decide what ``spec`` names, without opening any connection.
 
-    What looks like a path (a `Path`, several slashes, a leading dot or slash, a known file ending, a first part
-    that is a folder here) is never taken for a name on the hub.
+    What looks like a path (a `Path`, several slashes, a leading dot or slash, a known file ending, a first
+    part that is a folder here) is never taken for a name on the hub.
 
     Raises
     ------
@@ -45,10 +45,16 @@ def find(spec: str | Path) -> Found:
     if path.is_file():
         return Found("gguf", path.name, _checked_gguf(path))
     if isinstance(spec, Path) or _looks_like_path(text):
-        raise ModelError(problem("a model folder or a .gguf file", f"{text}, which does not exist", _advice(path)))
+        raise ModelError(
+            problem("a model folder or a .gguf file", f"{text}, which does not exist", _advice(path))
+        )
     if not _HUB_ID.fullmatch(text):
         raise ModelError(
-            problem("a folder, a .gguf file, builtin:NAME or a hub name like org/name", repr(text), "check the spelling")
+            problem(
+                "a folder, a .gguf file, builtin:NAME or a hub name like org/name",
+                repr(text),
+                "check the spelling",
+            )
         )
     return Found("hub", text)
 

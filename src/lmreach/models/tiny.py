@@ -1,4 +1,4 @@
-"""Random-weight models of every family, small enough for tests and examples; and tokenizers to go with them."""
+"""Random-weight models of every family, small enough for tests and examples, and tokenizers for them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +60,8 @@ def tiny(family: str, *, seed: int = 0, **overrides: Any) -> PreTrainedModel:
             for parameter in model.parameters():
                 if parameter.ndim == 1:
                     parameter.add_(0.1 * torch.randn(parameter.shape))
-    return model.eval()
+    model.eval()
+    return model
 
 
 def tiny_tokenizer(size: int = _ROWS, *, bos: bool = False) -> PreTrainedTokenizerFast:
@@ -81,7 +82,7 @@ def tiny_tokenizer(size: int = _ROWS, *, bos: bool = False) -> PreTrainedTokeniz
 
 
 def _pieces(count: int) -> list[str]:
-    """Return ``count`` distinct byte-level tokens: letters and the space first, all other bytes, then words."""
+    """Return ``count`` distinct byte-level tokens: letters and the space, all other bytes, then words."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     letters = [*"abcdefghijklmnopqrstuvwxyz", "Ġ", "!"]
     singles = [*letters, *(c for c in alphabet if c not in letters)]

@@ -1,4 +1,4 @@
-"""Ids and text: which ids a model can use, and how any list of ids is shown or read back without surprises."""
+"""Ids and text: which ids a model can use, and how any list of ids is shown or read back."""
 
 import re
 from functools import cache
@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _BROKEN = "\ufffd"
+_NO_ID = 2**31  # beyond what tokenizers take
 
 
 def usable_ids(tokenizer: PreTrainedTokenizerBase | None, rows: int) -> Int[np.ndarray, " usable"]:
@@ -23,7 +24,7 @@ def usable_ids(tokenizer: PreTrainedTokenizerBase | None, rows: int) -> Int[np.n
 def special_ids(tokenizer: PreTrainedTokenizerBase | None, config: Any, rows: int) -> tuple[int, ...]:
     """Return the ids of control tokens: from the tokenizer, or without one from the model's settings."""
     if tokenizer is None:
-        named = (_config_id(config, "bos_token_id"), _config_id(config, "eos_token_id"), config.pad_token_id)
+        named = (_config_id(config, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id"))
         found = {i for i in named if i is not None}
     else:
         added = getattr(tokenizer, "added_tokens_decoder", {})
@@ -76,7 +77,7 @@ def display(tokenizer: PreTrainedTokenizerBase | None, ids: list[int]) -> str:
         return " ".join(f"⟨{i}⟩" for i in ids)
     shown, run = [], list[int]()
     for i in ids:
-        if tokenizer.convert_ids_to_tokens(i) is None:
+        if not 0 <= i < _NO_ID or tokenizer.convert_ids_to_tokens(i) is None:
             shown += [_show_run(tokenizer, run), f"⟨{i}⟩"]
             run = []
         else:

@@ -7,12 +7,23 @@ from typing import Any
 import altair as alt
 
 from lmreach.report import words
-from lmreach.report.drawing import INK, MUTED, PAPER, Figure, Look, log_ticks, rows, spread
+from lmreach.report.drawing import (
+    INK,
+    MUTED,
+    PAPER,
+    Figure,
+    Look,
+    count_ticks,
+    log_ticks,
+    rows,
+    spread,
+    stack,
+)
 from lmreach.report.format import is_number, plain
 from lmreach.report.reading import Record
 
 WIDTH, HEIGHT = 340, 240
-_LABEL_GAP = 25
+_LABEL_GAP = 30
 
 
 def accessibility(found: Sequence[Record], target: str, name: str, style: Look) -> Figure | None:
@@ -28,10 +39,10 @@ def accessibility(found: Sequence[Record], target: str, name: str, style: Look) 
         *_medians(drawn, scale, style),
         *_labels(drawn, scale),
     ]
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    chart = stack(layers, WIDTH, HEIGHT)
     caption = (
-        f"{plain(target)}: band, interval of each curve; ring and bar on the one-half line, n50 and its interval; "
-        "upright tick, strings that reached the length limit."
+        f"{plain(target)}: band, interval of each curve; mark and bar on the one-half line, n50 and its "
+        "interval; upright tick, strings that reached the length limit."
     )
     return Figure(
         name,
@@ -43,7 +54,7 @@ def accessibility(found: Sequence[Record], target: str, name: str, style: Look) 
 
 
 class _Axis:
-    """The axis of n: logarithmic when the lengths span much, so that curves of doubled m stand apart evenly."""
+    """The axis of n: logarithmic when lengths span much, so that curves of doubled m stand apart evenly."""
 
     def __init__(self, low: float, high: float, log: bool) -> None:
         self.low, self.high, self.log = low, high, log
@@ -58,10 +69,10 @@ class _Axis:
     def x(self, field: str = "n") -> alt.X:
         kind: Any = "log" if self.log else "linear"
         scale = alt.Scale(type=kind, domain=[self.low, self.high], nice=False, zero=False)
-        ticks: dict[str, Any] = (
-            {"values": log_ticks(1, self.high)} if self.log else {"tickMinStep": 1, "tickCount": 6}
+        ticks = log_ticks(1, self.high) if self.log else count_ticks(self.high)
+        axis = alt.Axis(
+            title="n, length of the target string (tokens)", grid=False, format=",.7~g", values=ticks
         )
-        axis = alt.Axis(title="n, length of the target string (tokens)", grid=False, format=",~g", **ticks)
         return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
     def inside(self, n: float) -> float:
@@ -96,7 +107,7 @@ def _steps(record: Record, scale: _Axis) -> list[dict[str, Any]]:
 
 
 def _bands(drawn: Sequence[Record], scale: _Axis, style: Look) -> list[alt.Chart]:
-    band = {"interpolate": "step-before", "color": style.colour, "opacity": 0.09}
+    band: dict[str, Any] = {"interpolate": "step-before", "color": style.colour, "opacity": 0.09}
     return [
         alt.Chart(
             rows(
@@ -135,7 +146,13 @@ def _censored(drawn: Sequence[Record], scale: _Axis, style: Look) -> list[alt.Ch
         ]
     if not marks:
         return []
-    tick = {"shape": "stroke", "angle": 90, "size": 160, "strokeWidth": 2, "color": style.colour}
+    tick: dict[str, Any] = {
+        "shape": "stroke",
+        "angle": 90,
+        "size": 160,
+        "strokeWidth": 2,
+        "color": style.colour,
+    }
     return [alt.Chart(rows(marks)).mark_point(**tick).encode(x=scale.x(), y=_y())]
 
 
@@ -148,7 +165,7 @@ def _medians(drawn: Sequence[Record], scale: _Axis, style: Look) -> list[alt.Cha
         points.append({"n": scale.inside(n50["value"]), "share": 0.5})
         if is_number(n50.get("low")) and is_number(n50.get("high")):
             bars.append({"n": scale.inside(n50["low"]), "to": scale.inside(n50["high"]), "share": 0.5})
-    ring = {
+    ring: dict[str, Any] = {
         "shape": style.shape,
         "filled": True,
         "fill": PAPER,
@@ -164,37 +181,33 @@ def _medians(drawn: Sequence[Record], scale: _Axis, style: Look) -> list[alt.Cha
     ]
 
 
-def _middle(record: Record) -> float:
-    """Return the length a curve's label points at: n50, or the last length still reached by half, or the first."""
+def _middle(record: Record) -> tuple[float, float]:
+    """Return the point of a curve its label points at: n50 if known, else where it last is above one half."""
     if words.verdict(record) == "estimated":
-        return float(record["n50"]["value"])
+        return float(record["n50"]["value"]), 0.5
     curve = record["curve"]
-    above = [
-        n for n, share in zip(curve["n"], curve["share"], strict=True) if is_number(share) and share >= 0.5
-    ]
-    return float(max(above)) if above else float(curve["n"][0])
+    pairs = [(n, share) for n, share in zip(curve["n"], curve["share"], strict=True) if is_number(share)]
+    above = [(n, share) for n, share in pairs if share >= 0.5]
+    return above[-1] if above else pairs[0] if pairs else (curve["n"][0], 0.5)
 
 
 def _labels(drawn: Sequence[Record], scale: _Axis) -> list[alt.Chart]:
     """Write m above the plot, moved apart where needed, with a thin line to the curve's middle."""
     ordered = sorted(drawn, key=lambda record: record.get("m") or 0)
-    wanted = [scale.share(scale.inside(_middle(record))) * WIDTH for record in ordered]
-    places = spread(wanted, _LABEL_GAP, 10, WIDTH - 4)
+    points = [(scale.inside(n), share) for n, share in map(_middle, ordered)]
+    places = spread([scale.share(n) * WIDTH for n, _ in points], _LABEL_GAP, 10, WIDTH - 4)
+    spots = [scale.at(place / WIDTH) for place in places]
     texts = [
-        {"x": scale.at(x / WIDTH), "m": f"{record.get('m')}"}
-        for record, x in zip(ordered, places, strict=True)
+        {"x": x, "top": 1.0, "m": f"{record.get('m')}"} for record, x in zip(ordered, spots, strict=True)
     ]
     texts[0]["m"] = f"m = {texts[0]['m']}"
     leads = [
-        {"x": scale.at(x / WIDTH), "to": scale.inside(_middle(record)), "top": 1.0, "share": 0.5}
-        for record, x in zip(ordered, places, strict=True)
+        {"x": x, "to": n, "top": 1.0, "share": share} for x, (n, share) in zip(spots, points, strict=True)
     ]
-    label = {"baseline": "bottom", "dy": -5, "color": INK, "fontSize": 12}
+    label: dict[str, Any] = {"baseline": "bottom", "dy": -5, "color": INK, "fontSize": 12}
     return [
         alt.Chart(rows(leads))
         .mark_rule(color=MUTED, strokeWidth=0.7, opacity=0.6)
         .encode(x=scale.x("x"), x2="to", y=_y("top"), y2="share"),
-        alt.Chart(rows([{**text, "top": 1.0} for text in texts]))
-        .mark_text(**label)
-        .encode(x=scale.x("x"), y=_y("top"), text="m:N"),
+        alt.Chart(rows(texts)).mark_text(**label).encode(x=scale.x("x"), y=_y("top"), text="m:N"),
     ]

@@ -42,7 +42,7 @@ class Figure:
 
     name: str
     title: str
-    alt: str
+    description: str
     caption: str
     wide: alt.LayerChart
     narrow: alt.LayerChart | None = None
@@ -53,9 +53,14 @@ def rows(values: Sequence[dict[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=list(values))
 
 
+def stack(layers: Sequence[alt.Chart], width: int, height: int) -> alt.LayerChart:
+    """Lay charts over each other in one plot of the given size in pixels."""
+    return alt.LayerChart(layer=list(layers), width=width, height=height)
+
+
 def themed(chart: alt.LayerChart) -> alt.LayerChart:
-    """Apply the common theme: transparent ground, thin rules, no frame, no markup for screen readers inside."""
-    axis = {
+    """Apply the common theme: transparent ground, thin rules, no frame, no screen-reader markup inside."""
+    axis: dict[str, Any] = {
         "domainColor": MUTED,
         "tickColor": MUTED,
         "tickSize": 4,
@@ -79,11 +84,17 @@ def themed(chart: alt.LayerChart) -> alt.LayerChart:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return round tick values between ``low`` and ``high`` (both above 0): 1-2-5 steps, or decades when many."""
+    """Return round ticks between ``low`` and ``high`` (both above 0): 1-2-5 steps, or decades when many."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if math.log10(high / low) < 2.4 else (1,)
     ticks = [step * 10.0**decade for decade in decades for step in steps]
     return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+
+
+def count_ticks(high: float) -> list[int]:
+    """Return at most eight whole ticks from 0 to ``high``, in steps of 1, 2 or 5 times a power of ten."""
+    step = next(s * 10**e for e in range(20) for s in (1, 2, 5) if high / (s * 10**e) < 8)
+    return list(range(0, math.floor(high) + 1, step))
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -134,11 +145,12 @@ def png(chart: alt.LayerChart) -> bytes:
 def inline(figure: Figure, chart: alt.LayerChart, variant: str) -> Markup:
     """Return the SVG of a chart for use inside a page: named ids of its own, title and description in it."""
     key = f"{figure.name}-{variant}"
+    drawn = svg(chart).replace('class="marks" ', "", 1)
     drawn = re.sub(r'\bid="', f'id="{key}-', svg(chart))
     drawn = re.sub(r"url\(#", f"url(#{key}-", drawn)
     drawn = re.sub(r'href="#', f'href="#{key}-', drawn)
     title = Markup('<title id="{0}-title">{1}</title><desc id="{0}-desc">{2}</desc>').format(
-        key, figure.title, figure.alt
+        key, figure.title, figure.description
     )
     label = f'<svg role="img" class="{variant}" aria-labelledby="{key}-title {key}-desc" '
     body = re.sub(r"^.*?<svg ", lambda _: label, drawn, count=1, flags=re.DOTALL)

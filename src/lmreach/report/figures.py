@@ -12,7 +12,7 @@ from lmreach.report.reading import Record
 
 
 def figures(results: Record) -> list[Figure]:
-    """Return the figures that the results have data for: n50 against m, then one accessibility figure per kind."""
+    """Return the figures there are data for: n50 against m, then one accessibility figure per kind."""
     reading.check(results)
     first = growth(results)
     return ([first] if first else []) + curves(results)

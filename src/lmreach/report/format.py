@@ -2,11 +2,12 @@
 
 import math
 import unicodedata
-from typing import Any
+from typing import Any, TypeGuard
 
 from markupsafe import Markup, escape
 
 NOT_KNOWN = "n/a"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _BIDI = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
 
 
@@ -20,16 +21,14 @@ def number(value: Any, digits: int = 3) -> str:
     digits
         Significant figures of a fraction; 5.4 gives ``5.40``, 6388.23 gives ``6,388``.
     """
-    if value is None:
-        return NOT_KNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
+    if value is None or value != value:  # nan is the one value that differs from itself  # noqa: PLR0124
+        return NOT_KNOWN
     if not isinstance(value, float):
         return str(value)
-    if math.isnan(value):
-        return NOT_KNOWN
     if math.isinf(value):
         return "infinity" if value > 0 else "-infinity"
     return _finite(value, digits)
@@ -50,7 +49,7 @@ def prose(value: Any) -> str:
     return number(value, 2)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Say whether ``value`` is a finite number (bools are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -80,12 +79,14 @@ def duration(seconds: Any) -> str:
         return f"{number(float(seconds))} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    text = f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    return text.replace(" ", "\u00a0")
 
 
 def power(log_value: float) -> str:
     """Write exp(``log_value``) (nats) in powers of e and of ten, without ever forming it."""
-    return f"e^{log_value:,.0f} (10^{log_value / math.log(10):,.0f})"
+    raised = [f"{value:.0f}".translate(_RAISED) for value in (log_value / math.log(10), log_value)]
+    return f"10{raised[0]} (e{raised[1]})"
 
 
 def plain(text: str) -> str:
@@ -96,8 +97,9 @@ def plain(text: str) -> str:
 def literal(text: str) -> Markup:
     r"""Mark up a token or text so that a reader sees every character of it and the page holds it unchanged.
 
-    Newlines, tabs and carriage returns stay in the document; a style rule makes them visible. What HTML cannot
-    hold (NUL, lone surrogates, other controls) or what would reorder the line (bidi controls) is written ``\x..``.
+    Newlines and tabs stay in the document; a style rule makes them visible. What HTML cannot hold (NUL,
+    carriage returns, lone surrogates, other controls) or what would reorder the line (bidi controls) is written
+    ``\x..``.
     """
     if not text:
         return Markup('<code class="token empty"></code>')
@@ -113,10 +115,8 @@ def _shown(char: str) -> Markup:
     return Markup('<span class="escape">{}</span>').format(printable)
 
 
-# A raw carriage return would be read back as a newline, so it is written as a character reference.
 _WHITESPACE = {
     "\n": Markup('<span class="newline">\n</span>'),
-    "\r": Markup('<span class="return">&#13;</span>'),
     "\t": Markup('<span class="tab">\t</span>'),
 }
 

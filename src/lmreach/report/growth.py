@@ -8,7 +8,20 @@ from typing import Any, Self
 import altair as alt
 
 from lmreach.report import reading, words
-from lmreach.report.drawing import DASHES, INK, MUTED, PAPER, Figure, Look, log_ticks, look, rows, spread
+from lmreach.report.drawing import (
+    DASHES,
+    INK,
+    MUTED,
+    PAPER,
+    Figure,
+    Look,
+    count_ticks,
+    log_ticks,
+    look,
+    rows,
+    spread,
+    stack,
+)
 from lmreach.report.format import is_number, plain, prose
 from lmreach.report.reading import Record
 
@@ -17,7 +30,7 @@ _LINE = 15  # height of one line of a label in pixels
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One measured n50 as drawn: ``beyond`` is 1 when n50 lies above ``n``, -1 when below, 0 when it is ``n``."""
+    """One n50 as drawn: ``beyond`` is 1 when n50 lies above ``n``, -1 when below, 0 when it is ``n``."""
 
     target: str
     m: float
@@ -33,42 +46,45 @@ class Frame:
 
     m: tuple[float, float]
     n: tuple[float, float]
-    counts: tuple[int, ...]
+    counts: tuple[float, ...]
     log: bool
     width: int
     height: int
 
     @classmethod
-    def around(cls, points: Sequence[Point], lines: Sequence[Record], width: int, height: int) -> Self:
-        """Choose the axes: logarithmic when values or limits span more than a factor of 8."""
-        counts = sorted({point.m for point in points}) or [1]
-        ends = [
-            end for point in points for end in (point.n, point.low, point.high) if end is not None and end > 0
-        ]
-        tops = [line["tokens_per_vector"] * m for line in lines for m in (counts[0], counts[-1])]
-        every = [*ends, *(top for top in tops if top > 0)] or [1.0]
-        log = max(every) > 8 * min(every)
-        if log:
+    def around(
+        cls, found: Sequence[float], points: Sequence[Point], lines: Sequence[Record], width: int, height: int
+    ) -> Self:
+        """Choose the axes for the m in ``found``: logarithmic when values or limits span a factor above 8."""
+        counts = sorted(set(found)) or [1.0]
+        steepest = max((line["tokens_per_vector"] for line in lines), default=0.0)
+        ends = [end for p in points for end in (p.n, p.low, p.high) if end is not None and end > 0]
+        every = [*ends, *(line["tokens_per_vector"] * counts[0] for line in lines)] or [1.0]
+        top, low = max(*ends, steepest * counts[-1], 1.0), min(every)
+        if top > 8 * low:
             widen = 1.15 if len(counts) > 1 else 1.8
-            m_span = counts[0] / widen, counts[-1] * widen
+            room = 2.2 if any(point.beyond < 0 for point in points) else 1.5
+            span = counts[0] / widen, counts[-1] * widen
             return cls(
-                m_span, (min(every) / 1.5, max(every) * widen * 1.1), tuple(counts), log, width, height
+                span, (low / room, max(top, steepest * span[1]) * 1.12), tuple(counts), True, width, height
             )
         margin = 0.06 * (counts[-1] - counts[0]) or 0.5
-        m_span = counts[0] - margin, counts[-1] + margin
-        return cls(m_span, (0.0, max(every) * 1.12), tuple(counts), log, width, height)
+        span = counts[0] - margin, counts[-1] + margin
+        return cls(span, (0.0, max(top, steepest * span[1]) * 1.12), tuple(counts), False, width, height)
 
     def x(self, field: str = "m") -> alt.X:
         """Encode m."""
         axis = alt.Axis(
-            title="m, prompt vectors", grid=False, values=list(self.counts), format=",~g", labelOverlap=True
+            title="m, prompt vectors", grid=False, values=list(self.counts), format=",.7~g", labelOverlap=True
         )
         return alt.X(f"{field}:Q", scale=self._scale(self.m), axis=axis)
 
     def y(self, field: str = "n") -> alt.Y:
         """Encode n50."""
-        ticks: dict[str, Any] = {"values": log_ticks(*self.n)} if self.log else {"tickCount": 6}
-        style = ",~s" if self.n[1] >= 1e5 else ",~g"
+        ticks: dict[str, Any] = (
+            {"values": log_ticks(*self.n)} if self.log else {"values": count_ticks(self.n[1])}
+        )
+        style = ",~s" if self.n[1] >= 1e5 else ",.7~g"
         return alt.Y(
             f"{field}:Q",
             scale=self._scale(self.n),
@@ -116,12 +132,16 @@ class Label:
 def growth(results: Record) -> Figure | None:
     """Draw n50 against m; None if nothing was measured and no limit is known."""
     points, lines = _points(results), _lines(results)
+    counts = [
+        record["m"] for record in reading.records(results, "accessibility") if is_number(record.get("m"))
+    ]
     if not points and not lines:
         return None
-    wide = _chart(results, points, lines, Frame.around(points, lines, 600, 390), limit=210)
-    narrow = _chart(results, points, lines, Frame.around(points, lines, 210, 390), limit=112)
+    wide = _chart(results, points, lines, Frame.around(counts, points, lines, 600, 390), limit=210)
+    narrow = _chart(results, points, lines, Frame.around(counts, points, lines, 210, 390), limit=112)
     caption = (
-        "Marks: n50 with its interval; a hollow mark with an arrow: n50 lies beyond it (length limit, or below 1). "
+        "Marks: n50 with its interval; a hollow mark with an arrow: n50 lies beyond it (length limit, or "
+        "below 1). "
         "Band: the slope’s interval, turned about the mean of the fitted points. "
         "Straight lines without marks: limits, C·m tokens (tightest of each premise, and the paper’s ball)."
     )
@@ -182,20 +202,15 @@ def _chart(
         if mine:
             layers += _marks(mine, frame, style, index)
             labels.append(_kind_label(target, mine, slope, frame, style))
-    return alt.layer(*layers, *_texts(labels, frame, limit)).properties(
-        width=frame.width, height=frame.height
-    )
+    return stack([*layers, *_texts(labels, frame, limit)], frame.width, frame.height)
 
 
 def _bound(line: Record, index: int, frame: Frame) -> alt.Chart:
     path = [{"m": m, "n": line["tokens_per_vector"] * m} for m in frame.grid()]
     dash = list(DASHES[(index + 1) % len(DASHES)])
     inside = [point for point in path if frame.n[0] <= point["n"] <= frame.n[1]]
-    return (
-        alt.Chart(rows(inside))
-        .mark_line(color=INK, strokeWidth=1.2, strokeDash=dash)
-        .encode(x=frame.x(), y=frame.y())
-    )
+    drawn: alt.Chart = alt.Chart(rows(inside)).mark_line(color=INK, strokeWidth=1.2, strokeDash=dash)
+    return drawn.encode(x=frame.x(), y=frame.y())
 
 
 def _fit(slope: Record, mine: list[Point], frame: Frame, style: Look) -> list[alt.Chart]:
@@ -223,36 +238,27 @@ def _fit(slope: Record, mine: list[Point], frame: Frame, style: Look) -> list[al
 
 def _marks(mine: list[Point], frame: Frame, style: Look, index: int) -> list[alt.Chart]:
     # Kinds measured at the same m stand a little apart, so that their intervals do not cover each other.
-    aside = 4 * ((index + 1) // 2) * (-1) ** index
-    bars = [{"m": p.m, "n": p.low, "to": p.high} for p in mine if p.low and p.high and p.low > 0]
-    bars = [{**bar, "n": frame.inside(bar["n"]), "to": frame.inside(bar["to"])} for bar in bars]
-    sure = [{"m": p.m, "n": frame.inside(p.n)} for p in mine if p.beyond == 0]
-    past = [
-        {"m": p.m, "n": frame.inside(p.n), "arrow": "↑" if p.beyond > 0 else "↓"} for p in mine if p.beyond
+    aside = 7 * ((index + 1) // 2) * (-1) ** index
+    mark: dict[str, Any] = {"shape": style.shape, "size": 62, "filled": True, "stroke": style.colour}
+    mark |= {"opacity": 1, "xOffset": aside}
+    sure = [point for point in mine if point.beyond == 0]
+    # An end that is not known is drawn as if the interval ended at n50 itself; the table names it.
+    bars = [
+        {"m": p.m, "n": frame.inside(p.n if p.low is None else p.low), "to": frame.inside(p.high or p.n)}
+        for p in sure
     ]
-    mark = {
-        "shape": style.shape,
-        "size": 62,
-        "filled": True,
-        "stroke": style.colour,
-        "opacity": 1,
-        "xOffset": aside,
-    }
-    arrow = {"color": style.colour, "fontSize": 15, "fontWeight": "bold", "xOffset": aside, "dx": 10}
-    layers = []
-    if bars:
-        rule = alt.Chart(rows(bars)).mark_rule(color=style.colour, strokeWidth=1.6, xOffset=aside)
-        layers.append(rule.encode(x=frame.x(), y=frame.y(), y2="to"))
-    if sure:
-        layers.append(
-            alt.Chart(rows(sure)).mark_point(fill=style.colour, **mark).encode(x=frame.x(), y=frame.y())
-        )
-    if past:
+    spots = [{"m": p.m, "n": frame.inside(p.n)} for p in sure]
+    rule = alt.Chart(rows(bars)).mark_rule(color=style.colour, strokeWidth=1.6, xOffset=aside)
+    dots = alt.Chart(rows(spots)).mark_point(fill=style.colour, **mark)
+    layers = [rule.encode(x=frame.x(), y=frame.y(), y2="to"), dots.encode(x=frame.x(), y=frame.y())]
+    for way, arrow, shift in ((1, "↑", -14), (-1, "↓", 14)):
+        past = [{"m": p.m, "n": frame.inside(p.n), "arrow": arrow} for p in mine if p.beyond == way]
         hollow = alt.Chart(rows(past)).mark_point(fill=PAPER, strokeWidth=1.8, **mark)
-        layers.append(hollow.encode(x=frame.x(), y=frame.y()))
-        layers.append(
-            alt.Chart(rows(past)).mark_text(**arrow).encode(x=frame.x(), y=frame.y(), text="arrow:N")
-        )
+        text = alt.Chart(rows(past)).mark_text(color=style.colour, fontSize=15, xOffset=aside, dy=shift)
+        layers += [
+            hollow.encode(x=frame.x(), y=frame.y()),
+            text.encode(x=frame.x(), y=frame.y(), text="arrow:N"),
+        ]
     return layers
 
 
@@ -270,7 +276,7 @@ def _kind_label(target: str, mine: list[Point], slope: Record | None, frame: Fra
 
 
 def _texts(labels: list[Label], frame: Frame, limit: int) -> list[alt.Chart]:
-    """Write the labels beside the right edge, moved apart where they would touch, each joined to its line's end."""
+    """Write the labels beside the right edge, moved apart where they would touch, joined to their lines."""
     wanted = [frame.pixel(label.n) for label in labels]
     places = spread(wanted, 2 * _LINE + 5, _LINE, frame.height - _LINE)
     return [
@@ -286,11 +292,12 @@ def _text(label: Label, up: float, frame: Frame, limit: int) -> list[alt.Chart]:
     stroke = (
         alt.Chart(rows(lead)).mark_rule(color=label.colour, opacity=0.7).encode(x=x, y=y, x2="x2", y2="y2")
     )
-    style = {"align": "left", "baseline": "middle", "color": label.colour, "limit": limit}
+    style: dict[str, Any] = {"align": "left", "baseline": "middle", "color": label.colour, "limit": limit}
+    weights: tuple[Any, Any] = ("bold", "normal")
     lines = [
         alt.Chart(rows([{"x": right + 14, "y": top + shift, "text": text}]))
         .mark_text(fontWeight=weight, **style)
         .encode(x=x, y=y, text="text:N")
-        for text, shift, weight in zip(label.text, (-_LINE / 2, _LINE / 2), ("bold", "normal"), strict=True)
+        for text, shift, weight in zip(label.text, (-_LINE / 2, _LINE / 2), weights, strict=True)
     ]
     return [stroke, *lines]

@@ -68,19 +68,23 @@ def page(results: Record) -> str:
     """Return the report page as text."""
     reading.check(results)
     first = growth.growth(results)
-    return _environment().get_template("report.html.jinja").render(
-        results=results,
-        headline=words.headline(results),
-        growth=_drawn(first) if first else None,
-        curves=[_drawn(figure) for figure in figures.curves(results)],
-        tables=tables,
-        words=words,
-        paper_ball=any(map(reading.is_paper_ball, reading.limits(results))),
-        provenance=results.get("provenance") or {},
-        notes=(results.get("model") or {}).get("notes") or (),
-        not_done=results.get("not_done") or (),
-        json_text=embed.script_text(results),
-        json_uri=embed.data_uri(results),
+    return (
+        _environment()
+        .get_template("report.html.jinja")
+        .render(
+            results=results,
+            headline=words.headline(results),
+            growth=_drawn(first) if first else None,
+            curves=[_drawn(figure) for figure in figures.curves(results)],
+            tables=tables,
+            words=words,
+            paper_ball=any(map(reading.is_paper_ball, reading.limits(results))),
+            provenance=results.get("provenance") or {},
+            notes=(results.get("model") or {}).get("notes") or (),
+            not_done=results.get("not_done") or (),
+            json_text=embed.script_text(results),
+            json_uri=embed.data_uri(results),
+        )
     )
 
 

@@ -20,7 +20,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one cell shows: text, a smaller second line, a badge; ``exact`` text is shown character by character."""
+    """What one cell shows: text, a smaller second line, a badge; ``exact`` text shows every character."""
 
     text: str
     small: str = ""
@@ -62,10 +62,10 @@ def limits(results: Record) -> Table:
     )
     rows = tuple(_limit(results, limit, targets) for limit in reading.limits(results))
     source = (
-        "ln P: packing number of the support. C = ln P / ln V (Corollary 4.6 of the paper). Bits per coordinate: "
-        "ln P / (d ln 2). C / slope: the limit over the measured slope, with the slope’s interval."
+        "ln P: packing number of the support. C = ln P / ln V (Corollary 4.6 of the paper). Bits per "
+        "coordinate: ln P / (d ln 2). C / slope: the limit over the measured slope, and interval."
     )
-    return Table("limits", "Limits from theory, by premise and from tight to loose", source, columns, rows)
+    return Table("limits", "Every limit, by premise and from tight to loose; the tightest of each premise is marked", source, columns, rows)
 
 
 def _limit(results: Record, limit: Record, targets: Sequence[str]) -> Row:
@@ -77,7 +77,7 @@ def _limit(results: Record, limit: Record, targets: Sequence[str]) -> Row:
     ]
     shape = f"{_text(limit.get('support'))}, {_text(limit.get('norm'))}"
     cells = (
-        Cell(_text(limit.get("name")), shape, "tightest of its premise" if tight else ""),
+        Cell(_text(limit.get("name")), shape, "tightest" if tight else ""),
         Cell(_text(limit.get("premise"))),
         Cell(_text(limit.get("packing"))),
         Cell(number(limit.get("log_packing_nats"))),
@@ -123,7 +123,7 @@ def _interval_if(record: Record) -> str:
 def measured(results: Record) -> Table:
     """What was reached: one row per target kind and m, with both ratios."""
     columns = (
-        Column("Target", "protocol, start token", numeric=False),
+        Column("Target", numeric=False),
         Column("m", "vectors"),
         Column("Strings", "finished / asked"),
         Column("n50", "tokens"),
@@ -137,27 +137,43 @@ def measured(results: Record) -> Table:
         Column("Steps", "of the optimiser"),
         Column("Time", "seconds"),
     )
-    rows = tuple(_measured(record) for record in reading.records(results, "accessibility"))
+    found = reading.records(results, "accessibility")
+    hows = list(dict.fromkeys(map(_how, found)))
+    # What holds for every row is said once, below the table.
+    rows = tuple(_measured(record, _how(record) if len(hows) > 1 else "") for record in found)
     source = (
-        "Measured by optimising prompt vectors and confirmed by greedy decoding at batch 1. n50: where the "
-        f"accessibility curve crosses one half, with its {_confidence(results)} interval. Tokens per vector is a count: "
-        "n50 as ids is n50 · log2 V bits, and the vectors hold more or fewer bits than that as “Ids / vectors” says."
+        f"{f'Protocol: {hows[0]}. ' if len(hows) == 1 else ''}"
+        "Measured by optimising prompt vectors and confirmed by greedy decoding at batch 1. n50: where "
+        f"the accessibility curve crosses one half, with its {_confidence(results)} interval. Tokens "
+        "per vector is a count of tokens, not of bits: n50 as ids takes n50 · log2 V bits, the vectors "
+        "take those they are stored in, and “Ids / vectors” is the ratio of the two."
     )
-    return Table("measured", "What was reached, per kind of target and number of vectors", source, columns, rows)
+    return Table(
+        "measured", "n50 and its cost, per kind of target and number of vectors", source, columns, rows
+    )
+
+
+def _how(record: Record) -> str:
+    limit = f"length limit {number(record.get('limit'))} tokens"
+    return f"{_text(record.get('protocol'))}, {_start(record.get('bos'))}, {limit}"
 
 
 def _confidence(results: Record) -> str:
-    found = [(record.get("n50") or {}).get("confidence") for record in reading.records(results, "accessibility")]
+    found = [
+        (record.get("n50") or {}).get("confidence") for record in reading.records(results, "accessibility")
+    ]
     return percent(found[0]) if found else "stated"
 
 
-def _measured(record: Record) -> Row:
+def _measured(record: Record, how: str) -> Row:
     n50, told = words.n50_cell(record)
     ids, vectors = record.get("bits_ids"), record.get("bits_vectors")
     ratio = ids / vectors if is_number(ids) and is_number(vectors) and vectors else None
-    outcomes = [f"{number(count)} {name.replace('_', ' ')}" for name, count in (record.get("outcomes") or {}).items()]
+    outcomes = [
+        f"{number(count)} {name.replace('_', ' ')}" for name, count in (record.get("outcomes") or {}).items()
+    ]
     cells = (
-        Cell(_text(record.get("target")), f"{_text(record.get('protocol'))}, {_start(record.get('bos'))}"),
+        Cell(_text(record.get("target")), how),
         Cell(number(record.get("m"))),
         Cell(f"{number(record.get('finished'))} / {number(record.get('strings'))}"),
         Cell(n50, told),
@@ -166,7 +182,7 @@ def _measured(record: Record) -> Row:
         Cell(number(ids)),
         Cell(number(vectors)),
         Cell(number(ratio)),
-        Cell(", ".join(outcomes) or NOT_KNOWN, f"length limit {number(record.get('limit'))}"),
+        Cell(", ".join(outcomes) or NOT_KNOWN),
         Cell(number(record.get("smallest_gap"))),
         Cell(number(record.get("steps"))),
         Cell(number(record.get("seconds"))),
@@ -175,7 +191,9 @@ def _measured(record: Record) -> Row:
 
 
 def _start(bos: Any) -> str:
-    return {"none": "no start token", "before": "start token before", "after": "start token after"}.get(bos, _text(bos))
+    return {"none": "no start token", "before": "start token before", "after": "start token after"}.get(
+        bos, _text(bos)
+    )
 
 
 def ratios(results: Record) -> Table:
@@ -261,13 +279,21 @@ _PROVENANCE = {
 def support(results: Record) -> Table:
     """The measured support of hidden states; no rows if it was not measured."""
     source = "Measured on the final hidden states of sampled prompts."
-    return _pairs("support", "Support of the hidden states", source, results["results"].get("support") or {}, _SUPPORT)
+    return _pairs(
+        "support", "Support of the hidden states", source, results["results"].get("support") or {}, _SUPPORT
+    )
 
 
 def model(results: Record) -> Table:
     """Facts of the model, vocabulary first; notes are shown apart."""
-    facts = {key: value for key, value in (results.get("model") or {}).items() if key not in {"notes", "rows", "usable"}}
-    table = _pairs("model", "The model", "Read from the weights and configuration, or found by probing.", facts, _MODEL)
+    facts = {
+        key: value
+        for key, value in (results.get("model") or {}).items()
+        if key not in {"notes", "rows", "usable"}
+    }
+    table = _pairs(
+        "model", "The model", "Read from the weights and configuration, or found by probing.", facts, _MODEL
+    )
     if not facts:
         return table
     rows = (Row((Cell("Vocabulary (ids)"), Cell(words.vocabulary(results)))), *table.rows)
@@ -296,10 +322,26 @@ def _flatten(prefix: str, settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return flat
 
 
-def _pairs(name: str, caption: str, source: str, given: Mapping[str, Any], labels: Mapping[str, str]) -> Table:
+# What null means for these facts (see models/facts.py); elsewhere it means "not known".
+_NONE = {
+    "soft_cap": "none",
+    "bos_id": "none",
+    "eos_id": "none",
+    "context": "no fixed limit",
+    "embedding_scale": "not a single factor",
+}
+
+
+def _value(key: str, value: Any) -> str:
+    return _NONE[key] if value is None and key in _NONE else _text(value)
+
+
+def _pairs(
+    name: str, caption: str, source: str, given: Mapping[str, Any], labels: Mapping[str, str]
+) -> Table:
     """Known names in their order, then whatever else was recorded: nothing is left out."""
     order = [*(key for key in labels if key in given), *(key for key in given if key not in labels)]
-    rows = tuple(Row((Cell(labels.get(key, str(key))), Cell(_text(given[key])))) for key in order)
+    rows = tuple(Row((Cell(labels.get(key, str(key))), Cell(_value(key, given[key])))) for key in order)
     return Table(name, caption, source, (Column("What", numeric=False), Column("Value", numeric=False)), rows)
 
 
@@ -324,7 +366,9 @@ def examples(results: Record) -> Table:
         )
         for example in results.get("examples") or ()
     )
-    source = "Reach: the longest confirmed prefix. ↵, ␍ and ⇥ mark line ends and tabs that are part of the text."
+    source = (
+        "Reach: the longest confirmed prefix. ↵ and ⇥ mark line ends and tabs of the text itself, \\x.. other controls."
+    )
     return Table("examples", "Examples of targets", source, columns, rows)
 
 

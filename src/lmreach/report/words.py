@@ -8,15 +8,15 @@ from lmreach.report.format import interval, is_number, number, percent, power, p
 from lmreach.report.reading import Record
 
 PAPER = (
-    "Meyer, Michelessa, Chaux, Tan, “How Many Different Outputs Can a Transformer Generate?”, ICML 2026, "
-    "arXiv 2605.22223"
+    "Meyer, Michelessa, Chaux, Tan, “How Many Different Outputs Can a Transformer Generate?”, ICML "
+    "2026, arXiv 2605.22223"
 )
 BALL_NOTE = "The paper’s ball bound carries no information about the model beyond d and V."
 PREMISE_NOTE = (
-    "A limit counts prompts. “Packing” says whether the counting step is proved for the region; “premise” says what is "
-    "assumed about the vectors. Proved packing does not prove the premise. "
-    "All limits speak about uniformly random targets: text of a likelier kind is a small part of all sequences and may "
-    "reach further."
+    "A limit counts prompts. “Packing” says whether the counting step is proved for the region; "
+    "“premise” says what is assumed about the vectors. Proved packing does not prove the premise. "
+    "All limits speak about uniformly random targets: text of a likelier kind is a small part of all "
+    "sequences and may reach further."
 )
 GLOSSARY = (
     (
@@ -25,30 +25,30 @@ GLOSSARY = (
     ),
     (
         "accessible",
-        "A sequence is accessible with m vectors when some choice of them makes greedy decoding emit exactly it.",
+        "A sequence is accessible with m vectors when some choice of them makes greedy decoding emit it.",
     ),
     (
         "accessibility",
-        "The share of sequences of length n, of a stated kind, that are accessible. Here: the share of target strings "
-        "that were reached, so a lower bound.",
+        "The share of sequences of length n, of a stated kind, that are accessible. Here: the share of "
+        "target strings that were reached, so it may be too low, never too high, apart from chance.",
     ),
     ("n50", "The length in tokens at which accessibility crosses one half."),
     ("slope", "Tokens by which n50 grows with each further vector."),
     (
         "packing number",
-        "The most points of a region that are pairwise at least eps apart; ln P per vector bounds how many prompts can "
-        "be told apart.",
+        "The most points of a region that are pairwise at least eps apart. ln P per vector bounds how "
+        "many prompts can be told apart.",
     ),
     (
         "premise",
-        "What a limit assumes. format: vectors are stored in a float dtype, nothing else. input: they lie in a stated "
-        "region of the input space. hidden: prompts are told apart only through final hidden states, at a precision "
-        "relative to their size (the paper’s practice).",
+        "What a limit assumes. format: vectors are stored in a float dtype, nothing else. input: they "
+        "lie in a stated region of the input space. hidden: prompts are told apart only through final "
+        "hidden states, at a precision relative to their size (the paper’s practice).",
     ),
     (
         "packing: proved, convention, exact count",
-        "proved: the packing number is bounded for this very region. convention: the paper’s formula, used as published. "
-        "exact count: the representable vectors were counted.",
+        "proved: the packing number is bounded for this very region. convention: the paper’s formula, "
+        "used as published. exact count: the representable vectors were counted.",
     ),
     ("gap", "Difference of the two largest logits at a step; a string counts only if every gap is above 0."),
     ("censored", "A string that reached the length limit: its reach is at least that, not exactly that."),
@@ -69,11 +69,11 @@ def join(parts: Sequence[str]) -> str:
 
 
 def headline(results: Record) -> list[str]:
-    """Say the outcome in a few sentences: first vector, each further one, the limit, what it leaves.
+    """Say the outcome in a few sentences: first vector, each further one, the limit and what it leaves.
 
     Only values present in the results are used; where one is missing the sentence says so.
     """
-    return [*_first_vector(results), *_further(results), *_limit(results), *_share(results)]
+    return [*_first_vector(results), *_further(results), *_limit(results)]
 
 
 def _first_vector(results: Record) -> list[str]:
@@ -86,19 +86,29 @@ def _first_vector(results: Record) -> list[str]:
         return ["Nothing was measured in this run, so it does not say what can be reached."]
     said = []
     for m in dict.fromkeys(record.get("m") for record in smallest):
-        clauses = [_clause(record) for record in smallest if record.get("m") == m and _has_answer(record)]
-        if clauses:
+        known = [record for record in smallest if record.get("m") == m and _has_length(record)]
+        if known:
             name = results.get("model_name", "the model")
-            said.append(f"From {_vectors(m)}, {name} could be made to emit {join(clauses)}.")
-    return said + [_no_answer(record) for record in smallest if not _has_answer(record)]
+            said.append(f"From {_vectors(m)}, {name} could be made to emit {join(_clauses(known))}.")
+    return said + [_no_length(record) for record in smallest if not _has_length(record)]
+
+
+def _clauses(known: Sequence[Record]) -> list[str]:
+    """Say each n50; what the first estimate and the first limit explain is not explained again."""
+    said: list[str] = []
+    seen: set[str] = set()
+    for record in known:
+        said.append(_clause(record, explained=verdict(record) in seen))
+        seen.add(verdict(record))
+    return said
 
 
 def _vectors(m: object) -> str:
     return "one prompt vector" if m == 1 else f"{m} prompt vectors"
 
 
-def _has_answer(record: Record) -> bool:
-    return verdict(record) in {"estimated", "above_limit", "below_one"}
+def _has_length(record: Record) -> bool:
+    return verdict(record) in {"estimated", "above_limit"}
 
 
 def verdict(record: Record) -> str:
@@ -108,45 +118,48 @@ def verdict(record: Record) -> str:
     return "no_data" if given == "estimated" and not is_number(n50.get("value")) else given
 
 
-def _clause(record: Record) -> str:
+def _clause(record: Record, explained: bool) -> str:
     n50, target = record["n50"], str(record.get("target"))
-    match verdict(record):
-        case "above_limit":
-            return (
-                f"at least {number(record.get('limit'))} {tokens_of(target)} (this run’s length limit, reached by half of "
-                "the strings or more, so n50 is above it)"
-            )
-        case "below_one":
-            return f"not even one of the {tokens_of(target)} in half of the cases (n50 is below 1)"
-        case _:
-            told = interval(n50.get("low"), n50.get("high"), digits=2)
-            return f"{prose(n50['value'])} {tokens_of(target)} (n50; {percent(n50.get('confidence'))} interval {told})"
+    if verdict(record) == "above_limit":
+        why = (
+            "likewise" if explained else "this run’s length limit, which half of the strings or more reached"
+        )
+        return f"at least {number(record.get('limit'))} {tokens_of(target)} ({why})"
+    told = interval(n50.get("low"), n50.get("high"), digits=2)
+    lead = "" if explained else f"n50; {percent(n50.get('confidence'))} interval "
+    return f"{prose(n50['value'])} {tokens_of(target)} ({lead}{told})"
 
 
-def _no_answer(record: Record) -> str:
-    done, asked = record.get("finished"), record.get("strings")
-    return (
-        f"For {tokens_of(str(record.get('target')))} from {_vectors(record.get('m'))} there is no answer: "
-        f"{number(done)} of {number(asked)} strings were finished."
-    )
+def _no_length(record: Record) -> str:
+    kind, vectors = tokens_of(str(record.get("target"))), _vectors(record.get("m"))
+    if verdict(record) == "below_one":
+        return f"With {kind}, fewer than half of the strings gave even their first token from {vectors}."
+    done, asked = number(record.get("finished")), number(record.get("strings"))
+    return f"With {kind} there is no n50 for {vectors}: {done} of {asked} strings were finished."
 
 
 def _further(results: Record) -> list[str]:
-    clauses, silent = [], []
+    known: list[str] = []
+    unknown: dict[str, list[str]] = {}
     for slope in reading.records(results, "slopes"):
-        target, points = str(slope.get("target")), slope.get("m") or []
+        kind = tokens_of(str(slope.get("target")))
         if is_number(slope.get("slope")):
             told = interval(slope.get("low"), slope.get("high"), digits=2)
-            span = f", m = {min(points)} to {max(points)}" if points else ""
-            clauses.append(f"{prose(slope['slope'])} {tokens_of(target)} (interval {told}{span})")
+            known.append(f"{prose(slope['slope'])} {kind} ({told})")
         else:
             reason = slope.get("words") or str(slope.get("verdict", "no reason given")).replace("_", " ")
-            silent.append(
-                f"How many {tokens_of(target)} a further vector adds is not known: {str(reason).rstrip('.')}."
-            )
-    if not clauses and not silent:
+            unknown.setdefault(str(reason).rstrip("."), []).append(kind)
+    if not known and not unknown:
         return ["How much a further vector adds was not estimated."]
-    return ([f"Each further vector adds {join(clauses)}."] if clauses else []) + silent
+    said = [f"Each further vector adds {join(known)}{_span(results)}."] if known else []
+    return said + [
+        f"How much a further vector adds in {join(k)} is not known: {why}." for why, k in unknown.items()
+    ]
+
+
+def _span(results: Record) -> str:
+    counts = [m for slope in reading.records(results, "slopes") for m in slope.get("m") or () if is_number(m)]
+    return f", over m\u00a0=\u00a0{min(counts)} to {max(counts)}" if counts else ""
 
 
 def _limit(results: Record) -> list[str]:
@@ -156,10 +169,14 @@ def _limit(results: Record) -> list[str]:
     first = best[0]
     said = (
         f"The tightest limit under the premise “{first.get('premise')}” ({first.get('name')}, packing: "
-        f"{first.get('packing')}) is {prose(first['tokens_per_vector'])} tokens per vector{_compared(results, first)}."
+        f"{first.get('packing')}) is {prose(first['tokens_per_vector'])} tokens per vector"
+        f"{_compared(results, first)}."
     )
     others = [f"{prose(limit['tokens_per_vector'])} under “{limit.get('premise')}”" for limit in best[1:]]
-    return [said, f"Under other premises it is {join(others)}."] if others else [said]
+    return [
+        f"{said} {_share(first)}".rstrip(),
+        *([f"Under other premises the tightest limits are {join(others)}."] if others else []),
+    ]
 
 
 def _compared(results: Record, limit: Record) -> str:
@@ -175,23 +192,25 @@ def _ratio_words(ratio: Record, target: str) -> str:
     measured = f"the measured slope on {tokens_of(target)}"
     if ratio["ratio"] < 1:
         return (
-            f", only {number(ratio['ratio'])} times (interval {told}) {measured}: the measurement lies above this limit, so "
-            "its premise does not hold for these vectors and targets"
+            f", only {number(ratio['ratio'])} times ({told}) {measured}: the measurement lies above "
+            "this limit, so its premise does not hold for these vectors and targets"
         )
-    return f": {prose(ratio['ratio'])} times (interval {told}) {measured}"
+    return f": {prose(ratio['ratio'])} times ({told}) {measured}"
 
 
-def _share(results: Record) -> list[str]:
-    for limit in reading.tightest(results)[:1]:
-        log_v = reading.log_vocabulary(limit)
-        if log_v is not None and log_v > 0:
-            n = math.ceil(2 * limit["tokens_per_vector"])
-            left = limit["log_packing_nats"] - n * log_v
-            return [
-                f"If that premise holds, at most a share of {power(left)} of all sequences of {number(n)} tokens, twice "
-                "that length, can be reached from one vector."
-            ]
-    return []
+def _share(limit: Record) -> str:
+    """Say what the limit leaves at twice its length (ln share = ln P - n ln V, Theorem 4.5)."""
+    log_v = reading.log_vocabulary(limit)
+    if log_v is None or log_v <= 0:
+        return ""
+    n = math.ceil(2 * limit["tokens_per_vector"])
+    left = limit["log_packing_nats"] - n * log_v
+    convention = limit.get("packing") == "convention"
+    supposed = "that premise and the convention hold" if convention else "that premise holds"
+    return (
+        f"If {supposed}, one vector reaches at most a share of {power(left)} of all sequences of twice that "
+        f"length, {number(n)} tokens."
+    )
 
 
 def vocabulary(results: Record) -> str:

@@ -1,7 +1,7 @@
-"""Accessibility from reaches: the share of strings reached against length, and the length n50 at which it is 1/2.
+"""Accessibility from reaches: the share of strings reached against length, and n50, where it is 1/2.
 
-A reach is the longest confirmed prefix of one target string, in tokens. ``censored`` marks strings stopped by a
-length limit: their reach is only known to be at least that. No number is extrapolated past what was tried.
+A reach is the longest confirmed prefix of one target string, in tokens. ``censored`` marks strings stopped by
+a length limit: their reach is only known to be at least that. No number is extrapolated past what was tried.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Curve:
     Attributes
     ----------
     n
-        1 .. the last length with a known share: the longest reach, and one more when that string failed there.
+        1 .. the last length with a known share: the longest reach, one more when that string failed there.
     share, low, high
         Share of strings whose reach is at least n, and its pointwise interval.
     confidence, strings
@@ -79,7 +79,7 @@ class HalfLength:
         """Return the result as a person would say it."""
         if self.verdict == "no_data":
             return "not known: no strings were measured"
-        return f"{self._what()} ({self.confidence * 100:g} % interval {self._ends()}, {_count(self.strings)})"
+        return f"{self._what()} ({self.confidence * 100:g} % {self._interval()}, {_count(self.strings)})"
 
     def _what(self) -> str:
         if self.verdict == "below_one":
@@ -89,11 +89,14 @@ class HalfLength:
             return f"above {self.last} tokens, {reason}"
         return f"{self.value:.1f} tokens"
 
-    def _ends(self) -> str:
-        low = "open below 1" if self.low is None else f"from {self.low:.1f}"
+    def _interval(self) -> str:
+        if self.low is not None and self.high is not None:
+            return f"interval {self.low:.1f} to {self.high:.1f}"
+        if self.low is not None:
+            return f"interval from {self.low:.1f}, no upper end: too few strings failed by {self.last} tokens"
         if self.high is not None:
-            return f"{low} to {self.high:.1f}" if self.low is None else f"{self.low:.1f} to {self.high:.1f}"
-        return f"{low}, open above: too few strings failed within {self.last} tokens"
+            return f"interval up to {self.high:.1f}, no lower end: less than 1 token is not excluded"
+        return "interval open at both ends: too few strings"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the ``n50`` entry of a result, JSON-ready."""
@@ -116,19 +119,20 @@ def curve(reach: Reach, censored: Censored, *, confidence: float = 0.95) -> Curv
     Parameters
     ----------
     reach, censored
-        Shape (k,), one entry per string.
+        Shape (k,), one entry per string; no strings give an empty curve.
     confidence
         Level of the pointwise interval, in (0, 1).
 
     Raises
     ------
     InputError
-        For no strings, or arrays that are no reaches.
+        For arrays that are no reaches, or a level outside (0, 1).
     """
     reach, censored = check_reaches(reach, censored)
     check_confidence(confidence)
     if reach.size == 0:
-        raise InputError(problem("at least one string", "none", "measure some strings first"))
+        none = np.zeros(0)
+        return Curve(np.zeros(0, dtype=np.int64), none, none, none, confidence, 0)
     length = max(1, last_length(reach, censored))
     share = shares(np.ones((1, reach.size)), reach, censored, length)[0]
     low, high = band(reach, censored, share, confidence)
@@ -138,9 +142,9 @@ def curve(reach: Reach, censored: Censored, *, confidence: float = 0.95) -> Curv
 def half_length(reach: Reach, censored: Censored, *, limit: int, confidence: float = 0.95) -> HalfLength:
     """Return n50 with an interval.
 
-    The curve is joined linearly between whole lengths, from share 1 at length 0; its ends are where the lower and
-    upper band cross 1/2. When the share stays at 1/2 or above up to the last length there is no value, only a
-    lower end; when it is below 1/2 at one token there is none either, only an upper end.
+    The curve is joined linearly between whole lengths, from share 1 at length 0; the ends of the interval are
+    where the lower and upper band cross 1/2. When the share stays at 1/2 or above up to the last length there
+    is no value, only a lower end; when it is below 1/2 at one token there is none either, only an upper end.
 
     Parameters
     ----------
@@ -159,17 +163,12 @@ def half_length(reach: Reach, censored: Censored, *, limit: int, confidence: flo
     reach, censored = check_reaches(reach, censored)
     check_confidence(confidence)
     if limit < 1:
-        raise InputError(
-            problem("a length limit of at least 1 token", str(limit), "pass the limit that was used")
-        )
+        raise InputError(problem("a length limit of at least 1 token", f"{limit}", "pass the limit in use"))
     if reach.size == 0:
         return HalfLength(None, None, None, "no_data", confidence, 0, limit, 0)
     found = curve(reach, censored, confidence=confidence)
     last = int(found.n[-1])
-    stacked = np.stack(
-        [found.share, np.minimum.accumulate(found.low), np.maximum.accumulate(found.high[::-1])[::-1]]
-    )
-    lengths, sides = crossings(stacked)
+    lengths, sides = crossings(np.stack([found.share, found.low, found.high]))
     value, low, high = (float(at) if side == 0 else None for at, side in zip(lengths, sides, strict=True))
     # A band that stays on one side of 1/2 still says on which side of the tried lengths n50 lies.
     low = float(last) if sides[1] == 1 else low

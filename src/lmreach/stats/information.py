@@ -1,7 +1,7 @@
 """Tokens per vector beside the bits behind them, so that neither is taken for the other.
 
-A token id out of V carries at most log2 V bits; a stored vector occupies width times bits per value. Many tokens per
-vector are no compression: the vector usually holds more bits than the ids it replaces.
+A token id out of V carries at most log2 V bits; a stored vector occupies width times bits per value. Many
+tokens per vector are no compression: the vector usually holds more bits than the ids it replaces.
 """
 
 import math
@@ -43,12 +43,12 @@ class Information:
 
     @property
     def tokens_per_vector(self) -> float:
-        """n / m, in tokens."""
+        """Tokens n divided by vectors m."""
         return self.tokens / self.vectors
 
     @property
     def bits_ids(self) -> float:
-        """n log2 V: bits that name n ids out of V, all alike."""
+        """Bits that name n ids out of V, all alike: n log2 V."""
         return self.tokens * math.log2(self.vocab)
 
     @property
@@ -68,9 +68,10 @@ class Information:
 
     def words(self) -> str:
         """Return both readings in one sentence."""
+        stored = "vector" if self.vectors == 1 else "vectors"
         return (
             f"{self.tokens_per_vector:.4g} tokens per vector: {self.bits_ids:.0f} bits of ids "
-            f"against {self.bits_vectors} bits of vector{'s' if self.vectors > 1 else ''} = {self.bits_ratio:.3g}"
+            f"against {self.bits_vectors} bits of {stored} = {self.bits_ratio:.3g}"
         )
 
     def as_dict(self) -> dict[str, Any]:

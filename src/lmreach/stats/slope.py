@@ -9,64 +9,68 @@ from jaxtyping import Bool, Float, Int
 
 from lmreach.errors import InputError, problem
 from lmreach.stats.accessibility import HalfLength, check_confidence, half_length
-from lmreach.stats.survival import check_reaches, crossings, last_length, shares
+from lmreach.stats.survival import Censored, Reach, check_reaches, crossings, last_length, shares
 
 Verdict = Literal["estimated", "too_few_points", "censored"]
+# Resampling fewer strings than this draws far too few different samples to show their spread.
+FEWEST_STRINGS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slope:
-    """n50 against m as a line with intercept.
+    """A line with intercept through n50 against m.
 
     Attributes
     ----------
     m, n50
-        All points asked for; n50 is None where it is not known (censored or without data). Those with a
-        value carry the fit.
+        All points asked for; n50 is None where it is not known (beyond the tried lengths, or without data).
+        Those with a value carry the fit.
+    verdict
+        ``estimated``; ``censored``: at least two points, but fewer than two with a known n50;
+        ``too_few_points``: fewer than two different m were measured.
     slope, low, high
-        Tokens per vector and the percentile interval; None where not known, as ``words()`` explains.
+        Tokens per vector and the bootstrap percentile interval; None where not known.
     intercept
         Tokens.
     r2
         Share of the spread of n50 that the line explains; None for two points or no spread.
-    verdict
-        ``estimated``; ``censored``: at least two points, but fewer than two with a known n50;
-        ``too_few_points``: fewer than two different m were measured.
-    confidence, resamples, failed
-        Level; bootstrap resamples drawn; how many of them held fewer than two points with a known n50.
+    confidence
+        Level of the interval.
+    open_because
+        Why an end of the interval is missing; empty when both are there.
     """
 
     m: tuple[int, ...]
     n50: tuple[float | None, ...]
-    slope: float | None
-    low: float | None
-    high: float | None
-    intercept: float | None
-    r2: float | None
     verdict: Verdict
     confidence: float
-    resamples: int
-    failed: int
+    slope: float | None = None
+    low: float | None = None
+    high: float | None = None
+    intercept: float | None = None
+    r2: float | None = None
+    open_because: str = ""
 
     def words(self) -> str:
         """Return the result as a person would say it."""
         known = sum(value is not None for value in self.n50)
+        points = f"{known} of {len(self.m)} points"
         if self.verdict == "too_few_points":
             return "not known: n50 was measured at fewer than two numbers of vectors"
         if self.slope is None:
-            return (
-                f"not known: n50 lies within the tried lengths at {known} of {len(self.m)} numbers of vectors"
-            )
-        line = f"{self.slope:.2f} tokens per vector ({self._interval()}, {known} of {len(self.m)} points"
-        return f"{line})" if self.r2 is None else f"{line}, R^2 {self.r2:.3f})"
+            return f"not known: n50 lies within the tried lengths at {points}"
+        fit = points if self.r2 is None else f"{points}, R^2 {self.r2:.3f}"
+        return f"{self.slope:.2f} tokens per vector ({self._interval()}, {fit})"
 
     def _interval(self) -> str:
         level = f"{self.confidence * 100:g} % interval"
-        if self.low is None or self.high is None:
-            return (
-                f"{level} not known: {self.failed} of {self.resamples} resamples held fewer than two points"
-            )
-        return f"{level} {self.low:.2f} to {self.high:.2f}"
+        if self.low is not None and self.high is not None:
+            return f"{level} {self.low:.2f} to {self.high:.2f}"
+        if self.low is not None:
+            return f"{level} from {self.low:.2f}, no upper end: {self.open_because}"
+        if self.high is not None:
+            return f"{level} up to {self.high:.2f}, no lower end: {self.open_because}"
+        return f"no interval: {self.open_because}"
 
     def ratio(self, limit_tokens_per_vector: float) -> tuple[float | None, float | None, float | None]:
         """Return limit / slope with the ends of its interval.
@@ -79,16 +83,19 @@ class Slope:
         Returns
         -------
         ratio, low, high
-            None where the slope, or the end of its interval that it comes from, is unknown or not above 0: a slope
-            that may be 0 leaves the ratio without an upper end.
+            None where the slope, or the end of its interval that it comes from, is unknown or not above 0: a
+            slope that may be 0 leaves the ratio without an upper end.
+
+        Raises
+        ------
+        InputError
+            For a limit that is not above 0.
         """
         if not limit_tokens_per_vector > 0:
             got = f"{limit_tokens_per_vector}"
             raise InputError(problem("a limit above 0 tokens per vector", got, "pass the C of a limit"))
         ends = (self.slope, self.high, self.low)
-        ratio, low, high = (
-            limit_tokens_per_vector / end if end is not None and end > 0 else None for end in ends
-        )
+        ratio, low, high = (_over(limit_tokens_per_vector, end) for end in ends)
         return ratio, low, high
 
     def as_dict(self) -> dict[str, Any]:
@@ -106,6 +113,16 @@ class Slope:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Strings measured with m vectors, and the n50 found in them."""
+
+    m: int
+    reach: Reach
+    censored: Censored
+    half: HalfLength
+
+
 def fit_slope(
     m: Int[np.ndarray, " p"],
     reaches: Sequence[Int[np.ndarray, " _"]],
@@ -119,9 +136,10 @@ def fit_slope(
 ) -> Slope:
     """Fit n50 = intercept + slope m by least squares, with a bootstrap over strings for the interval.
 
-    Points whose n50 is not known are kept in the result and left out of the line. In a resample in which a point
-    loses its n50, the line goes through the others; if too few remain in more than 1 - confidence of the
-    resamples, the interval is not given. The published analysis fits the same line, without an interval.
+    Points without a known n50 are kept in the result and left out of the line. Where a point that carries the
+    line loses its n50 in a resample, that resample's slope is only known to lie between two values (n50 is
+    at least the last length tried, or between 0 and 1); each end of the interval takes the worse of them,
+    and is missing when it would be infinite. The published analysis fits the same line without an interval.
 
     Parameters
     ----------
@@ -144,123 +162,121 @@ def fit_slope(
         For lists of unequal length, m below 1, or ``paired`` with unequal numbers of strings.
     """
     check_confidence(confidence)
-    vectors = [int(value) for value in np.asarray(m).tolist()]
-    _check_points(vectors, reaches, censored, limits, resamples)
-    points = [check_reaches(r, c) for r, c in zip(reaches, censored, strict=True)]
-    halves = [
-        half_length(r, c, limit=limit, confidence=confidence)
-        for (r, c), limit in zip(points, limits, strict=True)
-    ]
-    line = _line(vectors, halves)
-    if line is None:
-        measured = {value for value, half in zip(vectors, halves, strict=True) if half.strings}
+    points = _points(m, reaches, censored, limits, confidence)
+    if resamples < 1:
+        raise InputError(problem("at least 1 resample", f"{resamples}", "use 1000"))
+    if paired and len({point.reach.size for point in points}) > 1:
+        sizes = ", ".join(str(point.reach.size) for point in points)
+        raise InputError(problem("equal numbers of strings when paired", sizes, "use paired=False"))
+    at, n50 = tuple(point.m for point in points), tuple(point.half.value for point in points)
+    known = [point for point in points if point.half.value is not None]
+    if len({point.m for point in known}) < 2:
+        measured = {point.m for point in points if point.half.strings}
         verdict: Verdict = "too_few_points" if len(measured) < 2 else "censored"
-        values = tuple(half.value for half in halves)
-        return Slope(tuple(vectors), values, None, None, None, None, None, verdict, confidence, 0, 0)
-    slopes, known = _bootstrap(vectors, points, rng, resamples, paired=paired)
-    low, high = _percentiles(slopes[known], resamples, confidence)
+        return Slope(m=at, n50=n50, verdict=verdict, confidence=confidence)
+    slope, intercept, r2 = _line([(point.m, point.half.value) for point in known])
+    low, high, why = _interval(known, rng, resamples, confidence, paired=paired)
     return Slope(
-        m=tuple(vectors),
-        n50=tuple(half.value for half in halves),
-        slope=line[0],
-        low=low,
-        high=high,
-        intercept=line[1],
-        r2=line[2],
+        m=at,
+        n50=n50,
         verdict="estimated",
         confidence=confidence,
-        resamples=resamples,
-        failed=int((~known).sum()),
+        slope=slope,
+        low=low,
+        high=high,
+        intercept=intercept,
+        r2=r2,
+        open_because=why,
     )
 
 
-def _check_points(
-    m: list[int],
+def _over(limit: float, slope: float | None) -> float | None:
+    return limit / slope if slope is not None and slope > 0 else None
+
+
+def _points(
+    m: Int[np.ndarray, " p"],
     reaches: Sequence[Int[np.ndarray, " _"]],
     censored: Sequence[Bool[np.ndarray, " _"]],
     limits: Sequence[int],
-    resamples: int,
-) -> None:
-    sizes = {len(m), len(reaches), len(censored), len(limits)}
-    if len(sizes) != 1:
-        raise InputError(
-            problem("one m, reaches, flags and limit per point", f"{sizes}", "make the lists equal")
-        )
-    if any(value < 1 for value in m):
-        raise InputError(problem("m of at least 1", f"{min(m)}", "pass numbers of prompt vectors"))
-    if resamples < 1:
-        raise InputError(problem("at least 1 resample", f"{resamples}", "use 1000"))
+    confidence: float,
+) -> list[_Point]:
+    """Return the points with their n50, in the order given."""
+    vectors = [int(value) for value in np.asarray(m).tolist()]
+    sizes = [len(vectors), len(reaches), len(censored), len(limits)]
+    if len(set(sizes)) != 1:
+        raise InputError(problem("one m, reaches, flags and limit per point", f"{sizes}", "pair them up"))
+    if any(value < 1 for value in vectors):
+        raise InputError(problem("m of at least 1", f"{min(vectors)}", "pass numbers of prompt vectors"))
+    points = []
+    for value, reach, flags, limit in zip(vectors, reaches, censored, limits, strict=True):
+        pair = check_reaches(reach, flags)
+        points.append(_Point(value, *pair, half_length(*pair, limit=limit, confidence=confidence)))
+    return points
 
 
-def _line(m: list[int], halves: list[HalfLength]) -> tuple[float, float, float | None] | None:
-    """Return slope, intercept and R^2 through the points with a known n50, or None."""
-    pairs = [(at, half.value) for at, half in zip(m, halves, strict=True) if half.value is not None]
-    if len({at for at, _ in pairs}) < 2:
-        return None
+def _line(pairs: list[tuple[int, float | None]]) -> tuple[float, float, float | None]:
+    """Return slope, intercept and R^2 of the least-squares line through (m, n50)."""
     x, y = np.array(pairs, dtype=np.float64).T
-    # Taken from the middle, so that equal n50 give a slope of exactly 0.
+    # About the means, so that equal n50 give a slope of exactly 0.
     dx, dy = x - x.mean(), y - y.mean()
     slope = float(dx @ dy / (dx @ dx))
     spread = float(dy @ dy)
-    r2 = (
-        None
-        if len(pairs) == 2 or spread <= 1e-18 * float(y @ y)
-        else float((dx @ dy) ** 2 / (dx @ dx) / spread)
-    )
+    flat = spread <= 1e-18 * float(y @ y)
+    r2 = None if len(pairs) == 2 or flat else float((dx @ dy) ** 2 / (dx @ dx) / spread)
     return slope, float(y.mean() - slope * x.mean()), r2
 
 
-def _bootstrap(
-    m: list[int],
-    points: list[tuple[Int[np.ndarray, " k"], Bool[np.ndarray, " k"]]],
-    rng: np.random.Generator,
-    resamples: int,
-    *,
-    paired: bool,
-) -> tuple[Float[np.ndarray, " b"], Bool[np.ndarray, " b"]]:
-    """Return the slope of every resample, and whether it has one."""
-    measured = [(at, r, c) for at, (r, c) in zip(m, points, strict=True) if r.size]
-    counts = {r.size for _, r, _ in measured}
-    if paired and len(counts) != 1:
-        raise InputError(
-            problem("equal numbers of strings at every m when paired", f"{counts}", "use paired=False")
-        )
-    shared = _weights(rng, counts.pop(), resamples) if paired else None
-    values, known = [], []
-    for _, reach, censored in measured:
-        weights = shared if shared is not None else _weights(rng, reach.size, resamples)
-        length, side = crossings(shares(weights, reach, censored, max(1, last_length(reach, censored))))
-        values.append(length)
-        known.append(side == 0)
-    return _lines(
-        np.array([at for at, _, _ in measured], dtype=np.float64), np.array(values), np.array(known)
-    )
+def _interval(
+    points: list[_Point], rng: np.random.Generator, resamples: int, confidence: float, *, paired: bool
+) -> tuple[float | None, float | None, str]:
+    """Return the ends of the percentile interval, and why one is missing."""
+    fewest = min(point.reach.size for point in points)
+    if fewest < FEWEST_STRINGS:
+        return None, None, f"a point has {fewest} strings, fewer than {FEWEST_STRINGS}"
+    least, most = _resampled_slopes(points, rng, resamples, paired=paired)
+    unsure = int((least != most).sum())
+    if not unsure and np.ptp(least) <= 1e-12 * np.abs(least).max():
+        return None, None, "all strings of a point reach the same length, so resampling shows no spread"
+    tail = (1.0 - confidence) / 2.0
+    # Order statistics, not interpolation: some slopes may be infinite.
+    low = float(np.quantile(least, tail, method="lower"))
+    high = float(np.quantile(most, 1.0 - tail, method="higher"))
+    why = f"n50 leaves the tried lengths in {unsure} of {resamples} resamples"
+    ends = [end if np.isfinite(end) else None for end in (low, high)]
+    return ends[0], ends[1], why if None in ends else ""
+
+
+def _resampled_slopes(
+    points: list[_Point], rng: np.random.Generator, resamples: int, *, paired: bool
+) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"]]:
+    """Return the least and the largest slope that each resample allows."""
+    shared = _weights(rng, points[0].reach.size, resamples) if paired else None
+    m = np.array([point.m for point in points], dtype=np.float64)
+    pull = (m - m.mean()) / ((m - m.mean()) ** 2).sum()
+    least, most = np.zeros(resamples), np.zeros(resamples)
+    for point, coefficient in zip(points, pull.tolist(), strict=True):
+        if coefficient == 0.0:
+            continue
+        weights = shared if shared is not None else _weights(rng, point.reach.size, resamples)
+        low, high = _resampled_n50(point, weights)
+        first, second = (low, high) if coefficient > 0 else (high, low)
+        least += coefficient * first
+        most += coefficient * second
+    return least, most
+
+
+def _resampled_n50(
+    point: _Point, weights: Float[np.ndarray, "b k"]
+) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"]]:
+    """Return between which lengths n50 lies in each resample: twice the same where it is known."""
+    last = max(1, last_length(point.reach, point.censored))
+    length, side = crossings(shares(weights, point.reach, point.censored, last))
+    low = np.where(side == 0, length, np.where(side > 0, float(last), 0.0))
+    high = np.where(side == 0, length, np.where(side > 0, np.inf, 1.0))
+    return low, high
 
 
 def _weights(rng: np.random.Generator, strings: int, resamples: int) -> Float[np.ndarray, "b k"]:
     """Return how often each string is drawn in each resample."""
     return rng.multinomial(strings, np.full(strings, 1.0 / strings), size=resamples).astype(np.float64)
-
-
-def _lines(
-    m: Float[np.ndarray, " p"], n50: Float[np.ndarray, "p b"], known: Bool[np.ndarray, "p b"]
-) -> tuple[Float[np.ndarray, " b"], Bool[np.ndarray, " b"]]:
-    """Return least-squares slopes over the known points of every column, and which columns have one."""
-    w = known.astype(np.float64)
-    total = np.maximum(w.sum(axis=0), 1.0)
-    dx = w * (m[:, None] - (w * m[:, None]).sum(axis=0) / total)
-    dy = n50 - (w * n50).sum(axis=0) / total
-    spread = (dx * dx).sum(axis=0)
-    usable = spread > 0
-    return np.divide((dx * dy).sum(axis=0), spread, out=np.zeros_like(spread), where=usable), usable
-
-
-def _percentiles(
-    slopes: Float[np.ndarray, " b"], resamples: int, confidence: float
-) -> tuple[float | None, float | None]:
-    """Return the percentile interval, or None twice when too many resamples have no slope."""
-    if slopes.size < confidence * resamples:
-        return None, None
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(slopes, [tail, 1.0 - tail])
-    return float(low), float(high)

@@ -1,9 +1,9 @@
-"""Survival curves of reaches on the integer lengths: Kaplan-Meier shares, their bands, and where they cross 1/2.
+"""Survival curves of reaches on whole lengths: Kaplan-Meier shares, bands, and where they cross 1/2.
 
-Everything takes a stack of weightings of the same strings, so that one call serves the data (all weights 1) and a
-thousand bootstrap resamples (weights = how often each string was drawn).
+Shares take a stack of weightings of the same strings, so that one call serves the data (all weights 1) and
+a thousand bootstrap resamples (weights: how often each string was drawn).
 
-Symbols: k strings, b weightings, n length in tokens, S(n) share of strings whose reach is at least n; S(0) = 1.
+Symbols: k strings, b weightings, n length in tokens, S(n) share of strings of reach at least n; S(0) = 1.
 A string of reach R fails at token R + 1; one stopped by the length limit at R is only known to hold R tokens.
 """
 
@@ -35,7 +35,7 @@ def check_reaches(reach: Reach, censored: Censored) -> tuple[Reach, Censored]:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
     if lengths.dtype.kind not in "iu" or flags.dtype != np.bool_:
         got = f"{lengths.dtype} and {flags.dtype}"
-        raise InputError(problem("integer reaches and boolean flags", got, "reaches are whole tokens"))
+        raise InputError(problem("integer reaches and boolean flags", got, "pass whole tokens and bools"))
     if lengths.min() < 0:
         raise InputError(
             problem("reaches of at least 0 tokens", f"{lengths.min()}", "drop nothing: find the cause")
@@ -44,7 +44,7 @@ def check_reaches(reach: Reach, censored: Censored) -> tuple[Reach, Censored]:
 
 
 def last_length(reach: Reach, censored: Censored) -> int:
-    """Return the last length with a known share: the longest reach, or one more if that string failed there."""
+    """Return the last length with a known share: the longest reach, or one more if it ended in a failure."""
     longest = int(reach.max())
     return longest if censored[reach == longest].any() else longest + 1
 
@@ -54,17 +54,16 @@ def shares(
 ) -> Float[np.ndarray, "b length"]:
     """Return the Kaplan-Meier shares S(1) .. S(length) for every weighting.
 
-    Without censoring below n this is the plain share of reaches of at least n. Where a weighting leaves no string
-    under observation the share stays as it was (unknown, and never below its true bound).
+    Without censoring below n this is the plain share of reaches of at least n. Where a weighting leaves no
+    string under observation the share stays as it was.
     """
     failed, watched = _failed_and_watched(weights, reach, censored, length)
     hazard = np.divide(failed, watched, out=np.zeros_like(failed), where=watched > 0)
     survival = np.cumprod(1.0 - hazard, axis=1)
     # Plain shares, where nothing is censored yet, come out exact instead of as a product of quotients.
-    n = np.arange(1, length + 1)
-    exact = n <= reach[censored].min(initial=length + 1)
-    plain = (weights @ (reach[:, None] >= n)) / weights.sum(axis=1, keepdims=True)
-    return np.where(exact, plain, survival)
+    reached = (reach[:, None] >= np.arange(1, length + 1)).astype(np.float64)
+    plain = weights @ reached / weights.sum(axis=1, keepdims=True)
+    return np.where(_uncensored_below(reach, censored, length), plain, survival)
 
 
 def _failed_and_watched(
@@ -83,24 +82,28 @@ def band(
 ) -> tuple[Float[np.ndarray, " length"], Float[np.ndarray, " length"]]:
     """Return the pointwise confidence band of the shares of one set of strings.
 
-    Clopper-Pearson with the effective number of strings S (1 - S) / Var S, Var by Greenwood's formula; at a share
-    of 0 or 1, where that is undefined, the number of strings under observation. Without censoring below n
-    the effective number is the number of strings, and the interval is Clopper and Pearson's exact one.
+    Clopper-Pearson with the effective number of strings S (1 - S) / Var S, Var by Greenwood's formula; at a
+    share of 0 or 1, where that is undefined, the number of strings tried at that length. Without censoring
+    below n the effective number is the number of strings, and the interval is the exact one.
     """
     length = share.size
-    failed, watched = (
-        part[0] for part in _failed_and_watched(np.ones((1, reach.size)), reach, censored, length)
-    )
+    alike = np.ones((1, reach.size))
+    failed, watched = (part[0] for part in _failed_and_watched(alike, reach, censored, length))
     left = watched - failed
     greenwood = np.divide(failed, watched * left, out=np.zeros(length), where=watched * left > 0)
     variance = share**2 * np.cumsum(greenwood)
     inside = (share > 0) & (share < 1) & (variance > 0)
     spread = share * (1 - share)
-    strings = np.divide(spread, variance, out=np.minimum.accumulate(np.maximum(watched, 1.0)), where=inside)
-    strings = np.where(
-        np.arange(1, length + 1) <= reach[censored].min(initial=length + 1), float(reach.size), strings
-    )
-    return clopper_pearson(share * strings, strings, confidence)
+    strings = np.divide(spread, variance, out=np.maximum(watched, 1.0), where=inside)
+    strings = np.where(_uncensored_below(reach, censored, length), float(reach.size), strings)
+    low, high = clopper_pearson(share * strings, strings, confidence)
+    # The share never rises with length, so what bounds it at one length bounds it at the next.
+    return low, np.minimum.accumulate(high)
+
+
+def _uncensored_below(reach: Reach, censored: Censored, length: int) -> Bool[np.ndarray, " length"]:
+    """Return for which n every string is known to have or to have not reached n."""
+    return np.asarray(np.arange(1, length + 1) <= reach[censored].min(initial=length + 1))
 
 
 def clopper_pearson(
@@ -145,4 +148,4 @@ def _between(
     start, end = known[rows, right - 1], known[rows, right]
     drop = start - end
     part = np.divide(start - 0.5, drop, out=np.zeros_like(drop), where=drop > 0)
-    return right - 1 + part
+    return np.asarray(right - 1 + part)

@@ -11,8 +11,8 @@ from lmreach.experiments.geometry import HiddenSupport
 from lmreach.maths.bounds import Limit, tightest
 from lmreach.models.facts import ModelFacts
 from lmreach.stats.accessibility import curve, half_length
-from lmreach.stats.information import information
-from lmreach.stats.slope import Slope, fit_slope
+from lmreach.stats.information import Information
+from lmreach.stats.slope import fit_slope
 from lmreach.study.schedule import Cell, Skipped
 
 SCHEMA = 1
@@ -80,12 +80,8 @@ def _cell_entry(
     limit = int(kept[0]["limit"])
     n50 = half_length(reach, censored, limit=limit)
     shape = curve(reach, censored)
-    per_vector = None if n50.value is None else n50.value / cell.m
-    bits = (
-        None
-        if n50.value is None
-        else information(n=n50.value, m=cell.m, width=facts.width, vocab=facts.usable)
-    )
+    bits = None if n50.value is None else Information(n50.value, cell.m, facts.width, facts.usable, 32)
+    per_vector = None if bits is None else bits.tokens_per_vector
     gaps = [t["smallest_gap"] for t in kept if t["smallest_gap"] is not None]
     return {
         "target": cell.target,
@@ -100,12 +96,7 @@ def _cell_entry(
         "censored": censored.tolist(),
         "smallest_gap": min(gaps, default=None),
         "n50": n50.as_dict(),
-        "curve": {
-            "n": shape.lengths.tolist(),
-            "share": shape.share.tolist(),
-            "low": shape.low.tolist(),
-            "high": shape.high.tolist(),
-        },
+        "curve": shape.as_dict(),
         "tokens_per_vector": per_vector,
         "bits_per_coordinate": None if bits is None else bits.bits_per_coordinate,
         "bits_ids": None if bits is None else bits.bits_ids,
@@ -137,22 +128,23 @@ def slopes_section(
 def _slope_entry(
     target: str, own: Sequence[dict[str, Any]], limits: Sequence[Limit], seed: int
 ) -> dict[str, Any]:
-    slope: Slope = fit_slope(
+    strings = {entry["strings"] for entry in own}
+    slope = fit_slope(
         np.asarray([entry["m"] for entry in own]),
         [np.asarray(entry["reaches"]) for entry in own],
         [np.asarray(entry["censored"], dtype=bool) for entry in own],
         [entry["limit"] for entry in own],
         rng=np.random.default_rng([seed, 3]),
+        # String i is the same text at every m, so whole strings are resampled where the counts allow it.
+        paired=len(strings) == 1,
     )
     ratios = []
     for limit in limits:
-        ratio = slope.ratio(limit.tokens_per_vector)
+        ratio, low, high = slope.ratio(limit.tokens_per_vector)
         if ratio is not None:
-            ratios.append({"limit": limit.name, "ratio": ratio[0], "low": ratio[1], "high": ratio[2]})
+            ratios.append({"limit": limit.name, "ratio": ratio, "low": low, "high": high})
     return {
         "target": target,
-        "m": [entry["m"] for entry in own],
-        "n50": [entry["n50"]["value"] for entry in own],
         **slope.as_dict(),
         "ratios": ratios,
     }

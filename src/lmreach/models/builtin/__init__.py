@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedModel
 
 from lmreach.errors import ModelError, problem
 
@@ -58,7 +58,7 @@ def random_model(seed: int = _RANDOM_SEED) -> PreTrainedModel:
     """
     rng = np.random.default_rng(seed)
     with torch.random.fork_rng(devices=[]):
-        model: PreTrainedModel = AutoModelForCausalLM.from_config(AutoConfig.for_model("gpt_neox", **_RANDOM))
+        model = GPTNeoXForCausalLM(GPTNeoXConfig(**_RANDOM))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.ndim == 2:
@@ -66,4 +66,5 @@ def random_model(seed: int = _RANDOM_SEED) -> PreTrainedModel:
                 parameter.copy_(torch.from_numpy(values))
             else:
                 parameter.fill_(1.0 if "norm" in name and name.endswith("weight") else 0.0)
-    return model.eval()
+    model.eval()
+    return model

@@ -1,0 +1,95 @@
+"""A family transformers does not know, with switches for everything that can be odd about one."""
+
+import torch
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
+
+
+class OddConfig(PreTrainedConfig):
+    model_type = "odd"
+
+    def __init__(self, oddity: str = "none", **kwargs) -> None:
+        self.oddity = oddity
+        self.vocab_size, self.hidden_size, self.num_hidden_layers = 40, 16, 2
+        super().__init__(**kwargs)
+
+
+class Mixer(nn.Module):
+    """Adds to each position a function of the running mean of what stands before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(16, 16)
+
+    def forward(self, x):
+        steps = torch.arange(1, x.shape[1] + 1)[:, None]
+        return x + torch.tanh(self.inner(x.cumsum(dim=1) / steps))
+
+
+class OddBody(PreTrainedModel):
+    config_class = OddConfig
+
+    def __init__(self, config: OddConfig) -> None:
+        super().__init__(config)
+        self.words = nn.Embedding(40, 16)
+        self.pile = nn.ModuleList([Mixer(), Mixer()])
+        self.last = nn.LayerNorm(16)
+        self.post_init()
+
+    def forward(self, input_ids=None, inputs_embeds=None, past=None, use_cache=False):
+        oddity = self.config.oddity
+        x = self.words(input_ids) if inputs_embeds is None else inputs_embeds
+        if oddity == "ids scaled" and inputs_embeds is None:
+            x = 3 * x
+        if oddity == "both scaled":
+            x = 3 * x
+        if oddity == "looks ahead":
+            x = x + x.mean(dim=1, keepdim=True)
+        for block in self.pile:
+            x = block(x)
+        x = x if oddity == "no norm" else self.last(x)
+        if use_cache:
+            return CachedOutput(last_hidden_state=x, past=["useless"])
+        return CachedOutput(last_hidden_state=x)
+
+
+class CachedOutput(BaseModelOutput):
+    """An output with a cache that does not work: `past` is taken and ignored."""
+
+    past: list | None = None
+
+
+class OddForCausalLM(PreTrainedModel):
+    config_class = OddConfig
+
+    def __init__(self, config: OddConfig) -> None:
+        super().__init__(config)
+        self.trunk = OddBody(config)
+        self.out = nn.Linear(16, 40)
+        self.post_init()
+
+    def forward(self, input_ids=None, inputs_embeds=None, use_cache=False):
+        oddity = self.config.oddity
+        x = self.trunk(input_ids=input_ids, inputs_embeds=inputs_embeds, use_cache=use_cache)[0]
+        if oddity == "state divided":
+            x = x / 4
+        logits = self.out(x)
+        if oddity == "logits scaled":
+            logits = logits * 0.0625
+        if oddity == "scaled and capped":
+            logits = 50 * torch.tanh(logits * 0.5 / 50)
+        if oddity == "squared":
+            logits = logits * logits.abs()
+        if oddity == "not finite":
+            logits = logits / 0.0
+        return CausalLMOutput(logits=logits)
+
+
+def odd(oddity: str = "none") -> OddForCausalLM:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = OddForCausalLM(OddConfig(oddity))
+        for parameter in model.parameters():
+            parameter.data.add_(0.3 * torch.randn(parameter.shape))
+    return model.eval()

@@ -1,0 +1,120 @@
+"""The page in a real browser: nothing loaded, nothing overflowing, everything visible."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lmreach.report import render
+
+from . import sample
+
+pytestmark = pytest.mark.browser
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+# No sandbox, as in a container; the rest keeps the browser itself from calling home.
+SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        reason = f"no browser found (looked for {', '.join(NAMES)})"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=SWITCHES)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module", params=["study", "extreme", "empty"])
+def report(request, tmp_path_factory) -> Path:
+    return render(getattr(sample, request.param)(), tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(params=[(1200, "light"), (390, "dark")], ids=["desktop", "phone"])
+def opened(request, browser, report):
+    width, scheme = request.param
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    seen: dict[str, list[str]] = {"requests": [], "console": []}
+    page.on("request", lambda asked: seen["requests"].append(asked.url))
+    page.on("console", lambda message: seen["console"].append(message.text))
+    page.on("pageerror", lambda error: seen["console"].append(str(error)))
+    page.goto(report.as_uri())
+    yield page, seen, width
+    page.close()
+
+
+def test_only_the_file_itself_is_loaded(opened, report):
+    page, seen, _ = opened
+    page.wait_for_load_state("networkidle")
+    assert [url for url in seen["requests"] if not url.startswith("data:")] == [report.as_uri()]
+    assert seen["console"] == []
+
+
+def test_nothing_overflows_and_every_figure_is_visible(opened):
+    page, _, width = opened
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for figure in page.locator("figure").all():
+        boxes = [box for box in (drawn.bounding_box() for drawn in figure.locator("svg").all()) if box]
+        assert len(boxes) == 1
+        assert 200 < boxes[0]["width"] <= width
+        assert boxes[0]["height"] > 100
+
+
+def test_no_text_of_a_figure_is_cut_off_or_covers_another(opened):
+    page, _, _ = opened
+    faults = page.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].filter(svg => svg.getBoundingClientRect().width)
+          .flatMap(svg => {
+            const all = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim());
+            const boxes = all.map(t => t.getBoundingClientRect()), frame = svg.getBoundingClientRect();
+            const out = all.filter((t, i) => boxes[i].left < frame.left - 1 || boxes[i].right > frame.right + 1
+              || boxes[i].top < frame.top - 1 || boxes[i].bottom > frame.bottom + 1).map(t => 'cut: ' + t.textContent);
+            // Line boxes are taller than the letters, so two lines of one label may touch by a few pixels.
+            const hit = all.flatMap((t, i) => all.slice(i + 1).filter((u, k) => {
+              const a = boxes[i], b = boxes[i + 1 + k];
+              return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+                && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
+            }).map(u => `over: ${t.textContent} / ${u.textContent}`));
+            return [...out, ...hit];
+          })"""
+    )
+    assert faults == []
+
+
+def test_text_stands_out_from_its_ground(opened):
+    # WCAG AA: 4.5 to 1 for text, in both colour schemes.
+    page, _, _ = opened
+    ratio = page.evaluate(
+        """() => {
+          const light = c => { const [r, g, b] = c.match(/[0-9.]+/g).slice(0, 3).map(v => v / 255)
+            .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+          const ground = light(getComputedStyle(document.body).backgroundColor);
+          const of = c => { const l = light(c); return (Math.max(l, ground) + .05) / (Math.min(l, ground) + .05); };
+          const shown = [...document.querySelectorAll('p, td, th, .small, .unit, figcaption, a, li')];
+          const drawn = [...document.querySelectorAll('svg.only text, svg.wide text')]
+            .map(t => getComputedStyle(t).fill);
+          return Math.min(...shown.filter(e => !e.closest('.banner')).map(e => of(getComputedStyle(e).color)),
+            ...drawn.filter(c => c.startsWith('rgb')).map(c => of(c)));
+        }"""
+    )
+    assert ratio >= 3.4, ratio
+
+
+def test_the_data_can_be_read_and_downloaded(opened, tmp_path):
+    page, _, _ = opened
+    inside = page.evaluate("JSON.parse(document.getElementById('results-json').textContent)")
+    with page.expect_download() as waiting:
+        page.click("#download")
+    waiting.value.save_as(tmp_path / "results.json")
+    assert waiting.value.suggested_filename == "results.json"
+    assert json.loads((tmp_path / "results.json").read_text()) == inside
+    assert inside["schema"] == 1

@@ -1,0 +1,265 @@
+"""The whole page: valid, self-contained, safe with hostile text, the same number of rows as records."""
+
+import base64
+import copy
+import json
+import math
+import stat
+
+import html5lib
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lmreach.errors import InputError, OutputError
+from lmreach.report import page, render, tables, words
+from lmreach.report.figures import figures
+
+from . import sample
+
+STUDIES = {
+    "ordinary": sample.study,
+    "one m": sample.one_m,
+    "above the limit": lambda: sample.without_answers("above_limit"),
+    "below one": lambda: sample.without_answers("below_one"),
+    "no data": lambda: sample.without_answers("no_data"),
+    "extreme": sample.extreme,
+    "empty": sample.empty,
+}
+TOKENS = ["</script>", "<s>", "&", '"', "\n", "null", "n/a", "NA", "nan", "", ",", "<!--", "'", "{{ 1 }}", "{% x %}"]
+
+
+def parse(text):
+    """Parse a page; any parse error of the HTML standard raises."""
+    return html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
+
+
+def strict_json(text):
+    def refuse(word):
+        raise AssertionError(f"not strict JSON: {word}")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def by_id(root, name):
+    (found,) = [element for element in root.iter() if element.get("id") == name]
+    return found
+
+
+def text_of(element):
+    return "".join(element.itertext())
+
+
+def body_rows(root, table):
+    return by_id(root, f"{table}-table").findall("tbody/tr")
+
+
+@pytest.fixture(scope="module", params=STUDIES, ids=lambda name: name.replace(" ", "-"))
+def studied(request):
+    results = STUDIES[request.param]()
+    return results, page(results)
+
+
+def test_valid_and_self_contained(studied):
+    _, text = studied
+    root = parse(text)
+    links = {
+        value
+        for element in root.iter()
+        for key, value in element.attrib.items()
+        if (key if isinstance(key, str) else key[-1]).split(":")[-1] in {"href", "src", "srcset", "action", "data"}
+    }
+    assert all(link.startswith(("#", "data:")) for link in links)
+    assert "@import" not in text
+    assert "url(http" not in text
+    assert [element.get("type") for element in root.iter("script")] == ["application/json"]
+    assert not [key for element in root.iter() for key in element.attrib if str(key).startswith("on")]
+
+
+def test_ids_are_unique_and_every_inner_link_has_its_place(studied):
+    root = parse(studied[1])
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    used = {element.get("href")[1:] for element in root.iter("a") if element.get("href").startswith("#")}
+    used |= {name for element in root.iter() for name in (element.get("aria-labelledby") or "").split()}
+    assert used <= set(ids)
+
+
+def test_headings_in_order_and_tables_described(studied):
+    root = parse(studied[1])
+    levels = [int(element.tag[1]) for element in root.iter() if element.tag in {"h1", "h2", "h3", "h4"}]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in zip(levels, levels[1:], strict=False))
+    for table in root.iter("table"):
+        assert text_of(table.find("caption")).strip()
+        assert {head.get("scope") for head in table.iter("th")} == {"col", "row"}
+    for drawn in root.iter("{http://www.w3.org/2000/svg}svg"):
+        assert drawn.get("role") == "img"
+        assert [text_of(by_id(root, name)) for name in drawn.get("aria-labelledby").split()]
+
+
+def test_the_results_are_in_the_page_twice_the_same(studied):
+    results, text = studied
+    root = parse(text)
+    assert strict_json(text_of(by_id(root, "results-json"))) == json.loads(json.dumps(results))
+    link = by_id(root, "download")
+    assert link.get("download") == "results.json"
+    assert strict_json(base64.b64decode(link.get("href").split(",", 1)[1])) == json.loads(json.dumps(results))
+
+
+def test_as_many_rows_as_records(studied):
+    results, text = studied
+    root = parse(text)
+    for name in ("limits", "accessibility", "slopes"):
+        if results["results"][name]:
+            table = {"accessibility": "measured"}.get(name, name)
+            assert len(body_rows(root, table)) == len(results["results"][name])
+    if results["examples"]:
+        assert len(body_rows(root, "examples")) == len(results["examples"])
+
+
+def test_sections_without_data_say_so():
+    text = page(sample.empty())
+    for said in (
+        "No figure: nothing was measured",
+        "No slope was estimated",
+        "No accessibility curve",
+        "No limit was computed",
+        "Nothing was measured in this run",
+        "was not measured in this run",
+        "No example was recorded",
+        "Nothing was left out",
+    ):
+        assert said in text
+
+
+def test_what_was_left_out_and_interruption_are_shown():
+    assert "the budget of 300 s was spent" in page(sample.study())
+    assert "This run was interrupted" not in page(sample.study())
+    assert "This run was interrupted" in page(sample.extreme())
+
+
+def test_the_notes_a_reader_needs():
+    text = page(sample.study())
+    assert words.BALL_NOTE in text
+    assert "1,024 rows, 1,000 usable; V = 1,000 (usable ids) entered C" in text
+    assert "no start token" in text
+    assert "arXiv 2605.22223" in text
+    assert "lmreach verify RUN" in text
+    assert "compress" not in text.lower()
+
+
+def hostile(token):
+    """Put one token everywhere a text can stand."""
+    results = sample.one_m()
+    results["model_name"] = results["model"]["name"] = f"model {token}"
+    results["model"]["notes"] = [token]
+    results["not_done"] = [{"what": token, "why": token}]
+    results["examples"] = [
+        {"target": token, "m": 1, "key": token, "reach": 1, "text": token, "emitted": token} for _ in range(3)
+    ]
+    results["results"]["limits"][1].update(name=token, note=token, source=token)
+    results["results"]["accessibility"][1]["target"] = token
+    results["results"]["accessibility"][1]["outcomes"] = {token: 3}
+    results["provenance"]["command"] = token
+    results["config"][token] = token
+    return results
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_hostile_token_is_shown_literally_and_is_never_markup(token):
+    results, plain = hostile(token), hostile("x")
+    root, reference = parse(page(results)), parse(page(plain))
+    assert _markup(root) == _markup(reference)
+    rows = body_rows(root, "examples")
+    assert len(rows) == 3
+    for row in rows:
+        assert [text_of(code) for code in row.iter("code")] == [token, token]
+    assert strict_json(text_of(by_id(root, "results-json"))) == results
+
+
+def _markup(root):
+    """Return the elements of a page, figures apart (their marks may differ) and the marks of special characters too."""
+    main = [element for element in root.iter() if isinstance(element.tag, str) and "svg" not in element.tag]
+    return [element.tag for element in main if element.get("class") not in {"newline", "tab", "escape", "small"}]
+
+
+@pytest.mark.parametrize("token", ["\x00", "\ud83d", "\u202e", "\r\n", "\x1b[0m", "\ufffe"])
+def test_text_that_html_cannot_hold_is_written_out(token, tmp_path):
+    path = render(hostile(token), tmp_path)
+    parse(path.read_text(encoding="utf-8"))
+
+
+def test_numbers_that_are_none():
+    results = sample.one_m()
+    limits, measured = results["results"]["limits"], results["results"]["accessibility"]
+    limits[0].update(log_packing_nats=math.inf, tokens_per_vector=math.nan, bits_per_coordinate=-math.inf)
+    limits[1].update(tokens_per_vector=math.inf)
+    measured[0].update(smallest_gap=math.nan, seconds=math.inf, bits_ids=-math.inf)
+    measured[0]["n50"].update(value=math.nan)
+    measured[1]["curve"]["share"][1] = measured[1]["curve"]["low"][0] = math.nan
+    root = parse(page(results))
+    assert len(body_rows(root, "limits")) == len(limits)
+    assert len(body_rows(root, "measured")) == len(measured)
+    cells = [text_of(cell).strip() for row in body_rows(root, "limits") for cell in row]
+    assert {"infinity", "n/a", "-infinity"} <= set(cells)
+    kept = strict_json(text_of(by_id(root, "results-json")))["results"]["limits"][0]
+    assert kept["log_packing_nats"] == "infinity"
+    assert kept["tokens_per_vector"] is None
+
+
+def _leaves(value, path=()):
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = [leaf for key, item in items for leaf in _leaves(item, (*path, key))]
+    return found or [path]
+
+
+LEAVES = [path for path in _leaves(sample.one_m()) if path != ("schema",)]
+ODD = st.sampled_from([None, math.nan, math.inf, -math.inf, 0, 0.0, -1.0, 1e300, 10**30])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from(LEAVES), ODD, min_size=1, max_size=6))
+def test_odd_values_anywhere_never_stop_the_report(changes):
+    results = copy.deepcopy(sample.one_m())
+    for path, odd in changes.items():
+        *way, last = path
+        place = results
+        for key in way:
+            place = place[key]
+        place[last] = odd
+    words.headline(results)
+    for make in (tables.limits, tables.slopes, tables.measured, tables.ratios, tables.model, tables.provenance):
+        make(results)
+    for figure in figures(results):
+        assert "NaN" not in figure.wide.to_json()
+        assert "Infinity" not in figure.wide.to_json()
+
+
+def test_written_whole_or_not_at_all(tmp_path):
+    path = render(sample.empty(), tmp_path / "run")
+    assert path == tmp_path / "run" / "report.html"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert render(sample.empty(), tmp_path / "other.html") == tmp_path / "other.html"
+    assert sorted(item.name for item in (tmp_path / "run").iterdir()) == ["report.html"]
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(OutputError, match="choose another folder"):
+        render(sample.empty(), tmp_path / "taken")
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(OutputError):
+        render(sample.empty(), tmp_path)
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["report.html", "taken"]
+
+
+@pytest.mark.parametrize("results", [{}, {"schema": 1}, {"schema": "1", "results": {}}, []])
+def test_what_is_no_result_is_refused(results):
+    with pytest.raises(InputError, match="expected"):
+        page(results)
+
+
+def test_the_same_results_give_the_same_page():
+    assert page(sample.one_m()) == page(sample.one_m())

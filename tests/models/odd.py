@@ -86,10 +86,20 @@ class OddForCausalLM(PreTrainedModel):
         return CausalLMOutput(logits=logits)
 
 
-def odd(oddity: str = "none") -> OddForCausalLM:
+class NoVectors(OddForCausalLM):
+    def forward(self, input_ids, use_cache=False):
+        return super().forward(input_ids)
+
+
+class NoLogits(OddForCausalLM):
+    def forward(self, input_ids=None, inputs_embeds=None, use_cache=False):
+        return self.trunk(input_ids, inputs_embeds)
+
+
+def odd(oddity: str = "none", kind: type[OddForCausalLM] = OddForCausalLM) -> OddForCausalLM:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = OddForCausalLM(OddConfig(oddity))
+        model = kind(OddConfig(oddity))
         for parameter in model.parameters():
             parameter.data.add_(0.3 * torch.randn(parameter.shape))
     return model.eval()

@@ -4,6 +4,7 @@ import pytest
 
 from lmreach.config import LoadConfig
 from lmreach.errors import InputError, ModelError
+from lmreach.models import builtin
 from lmreach.models.builtin import random_model
 from lmreach.models.fingerprint import fingerprint
 from lmreach.models.load import load
@@ -52,3 +53,11 @@ def test_an_unknown_device_is_refused():
 def test_an_unknown_tiny_family_is_refused():
     with pytest.raises(InputError, match="one of gpt_neox, llama"):
         tiny("perceptron")
+
+
+def test_the_shipped_model_is_a_folder_of_the_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(builtin, "_VERSE", tmp_path / "verse")
+    with pytest.raises(ModelError, match="install the package again"):
+        load("builtin:verse")
+    tiny("gpt_neox").save_pretrained(tmp_path / "verse")
+    assert load("builtin:verse").facts.name == "builtin:verse"

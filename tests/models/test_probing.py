@@ -9,7 +9,7 @@ from lmreach.models.decode import greedy
 from lmreach.models.load import load
 from lmreach.models.tiny import tiny
 from tests.models.common import loaded_tiny, random_vectors
-from tests.models.odd import odd
+from tests.models.odd import NoLogits, NoVectors, odd
 
 
 def test_a_family_nobody_knows_is_measured():
@@ -86,6 +86,51 @@ def test_without_a_norm_the_head_reads_the_residual_stream():
 def test_what_cannot_be_measured_is_refused_by_name(oddity, check):
     with pytest.raises(ModelError, match=check):
         load(odd(oddity))
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    [
+        (NoVectors, "check 'vectors can be handed in' failed"),
+        (NoLogits, "check 'the model runs on ids' failed"),
+    ],
+)
+def test_a_model_that_is_called_in_another_way_is_refused_by_name(kind, check):
+    with pytest.raises(ModelError, match=check):
+        load(odd(kind=kind))
+
+
+def test_an_encoder_with_a_decoder_is_refused_by_name():
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    small = T5Config(vocab_size=40, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    with pytest.raises(ModelError, match="check 'the model runs on ids' failed"):
+        load(T5ForConditionalGeneration(small))
+
+
+def test_a_model_that_reads_both_ways_is_refused_by_name():
+    from transformers import BertConfig, BertLMHeadModel
+
+    small = BertConfig(
+        vocab_size=40,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        initializer_range=0.5,
+    )
+    with pytest.raises(ModelError, match="check 'a later token changes no earlier logits' failed"):
+        load(BertLMHeadModel(small))
+
+
+def test_a_gain_hundreds_of_times_the_others_hides_none_of_them():
+    model = odd()
+    with torch.no_grad():
+        model.trunk.last.weight[3] = 500.0
+        model.trunk.last.weight[4] = 0.0
+    np.testing.assert_allclose(
+        load(model).final_norm.gain, model.trunk.last.weight.detach(), rtol=1e-5, atol=1e-5
+    )
 
 
 def test_vectors_narrower_than_the_blocks():

@@ -1,6 +1,7 @@
 """Label places and ticks."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,14 +18,14 @@ PLACES = st.lists(st.floats(min_value=0, max_value=300), min_size=1, max_size=8)
 def test_labels_keep_order_distance_and_bounds(wanted):
     places = spread(wanted, 30, 10, 290)
     by_wish = [places[i] for i in sorted(range(len(wanted)), key=lambda i: wanted[i])]
-    assert all(later - earlier >= 30 - 1e-9 for earlier, later in zip(by_wish, by_wish[1:], strict=False))
+    assert all(later - earlier >= 30 - 1e-9 for earlier, later in pairwise(by_wish))
     assert all(10 - 1e-9 <= place <= 290 + 1e-9 for place in places)
 
 
 @given(PLACES)
 def test_labels_that_fit_do_not_move(wanted):
     ordered = sorted(wanted)
-    assume(all(later - earlier >= 30 for earlier, later in zip(ordered, ordered[1:], strict=False)))
+    assume(all(later - earlier >= 30 for earlier, later in pairwise(ordered)))
     assert spread(wanted, 30, 0, 300) == pytest.approx(wanted)
 
 
@@ -34,7 +35,9 @@ def test_spread_is_the_least_squares_answer(wanted):
     target = np.sort(np.array(wanted, dtype=float))
     gaps = {"type": "ineq", "fun": lambda x: np.diff(x) - 30}
     start = np.linspace(10, 290, len(wanted))
-    best = minimize(lambda x: ((x - target) ** 2).sum(), start, bounds=[(10, 290)] * len(wanted), constraints=gaps)
+    best = minimize(
+        lambda x: ((x - target) ** 2).sum(), start, bounds=[(10, 290)] * len(wanted), constraints=gaps
+    )
     assert sorted(spread(wanted, 30, 10, 290)) == pytest.approx(best.x, abs=1e-3)
 
 

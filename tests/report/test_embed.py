@@ -13,7 +13,9 @@ from lmreach.errors import InputError
 from lmreach.report.embed import as_json, data_uri, script_text, strict
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
+)
 
 
 def read(text):

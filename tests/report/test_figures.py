@@ -74,8 +74,17 @@ def test_hostile_names_stay_text():
         record["target"] = name
     for figure in figures(results):
         root = ElementTree.fromstring(svg(figure.wide))
-        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {"svg", "g", "path", "line", "text", "rect"}
-        assert not any("href" in key or key.startswith("on") for element in root.iter() for key in element.attrib)
+        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+            "svg",
+            "g",
+            "path",
+            "line",
+            "text",
+            "rect",
+        }
+        assert not any(
+            "href" in key or key.startswith("on") for element in root.iter() for key in element.attrib
+        )
 
 
 def test_another_schema_is_refused():

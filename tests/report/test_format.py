@@ -9,7 +9,24 @@ from hypothesis import strategies as st
 
 from lmreach.report.format import duration, interval, literal, number, percent, plain, power, prose
 
-NASTY = ["</script>", "<s>", "&", '"', "'", "\n", "\t", "null", "n/a", "NA", "nan", "", ",", "<!--", "]]>", "&amp;"]
+NASTY = [
+    "</script>",
+    "<s>",
+    "&",
+    '"',
+    "'",
+    "\n",
+    "\t",
+    "null",
+    "n/a",
+    "NA",
+    "nan",
+    "",
+    ",",
+    "<!--",
+    "]]>",
+    "&amp;",
+]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +97,9 @@ def test_any_text_is_shown_without_markup_and_nothing_is_lost(text):
     assert shown == "".join(char if char in "\n\t" else plain(char) for char in text)
 
 
-@pytest.mark.parametrize(("char", "shown"), [("\x00", "\\x00"), ("\r", "\\x0d"), ("\ud83d", "\\ud83d"), ("\u202e", "\\u202e")])
+@pytest.mark.parametrize(
+    ("char", "shown"), [("\x00", "\\x00"), ("\r", "\\x0d"), ("\ud83d", "\\ud83d"), ("\u202e", "\\u202e")]
+)
 def test_what_html_cannot_hold_is_written_out(char, shown):
     assert plain(char) == shown
     assert "".join(_parse(literal(char)).itertext()) == shown

@@ -47,11 +47,15 @@ def test_one_row_per_record():
 def test_limits_are_ordered_and_the_tightest_of_each_premise_is_marked():
     rows = tables.limits(sample.study()).rows
     assert [row.cells[1].text for row in rows] == ["hidden"] * 3 + ["input"] * 2 + ["format"]
-    assert [row.cells[0].text for row in rows if row.strong] == ["norm ellipsoid", "input box", "float32 grid"]
+    assert [row.cells[0].text for row in rows if row.strong] == [
+        "norm ellipsoid",
+        "input box",
+        "float32 grid",
+    ]
 
 
 def test_tokens_per_vector_and_bits_stand_side_by_side():
-    # 1568 tokens of a 128,256-id vocabulary in one vector of 4096 16-bit numbers: log2(128256) * 1568 = 26607 bits.
+    # 1568 tokens of 128,256 ids are log2(128256) * 1568 = 26,607 bits; 4096 numbers of 16 bits hold 65,536.
     results = sample.study()
     record = results["results"]["accessibility"][0]
     ids = 1568 * math.log2(128_256)

@@ -18,16 +18,21 @@ def test_headline_of_an_ordinary_study():
     results = sample.study()
     first, further, limit, others = (sentence.replace("\u00a0", " ") for sentence in words.headline(results))
     assert first == (
-        "From one prompt vector, builtin:verse could be made to emit 2.4 random tokens (n50; 95 % interval 2.0 to "
-        "2.7) and 5.4 tokens of its own text (4.6 to 6.2)."
+        "From one prompt vector, builtin:verse could be made to emit 2.4 random tokens (n50; 95 % interval "
+        "2.0 to 2.7) and 5.4 tokens of its own text (4.6 to 6.2)."
     )
     assert re.fullmatch(
-        r"Each further vector adds [\d.]+ random tokens \([\d.]+ to [\d.]+\) and [\d.]+ tokens of its own text "
-        r"\([\d.]+ to [\d.]+\), over m = 1 to 16\.",
+        r"Each further vector adds [\d.]+ random tokens \([\d.]+ to [\d.]+\) and [\d.]+ tokens of its own "
+        r"text \([\d.]+ to [\d.]+\), over m = 1 to 16\.",
         further,
     )
-    assert "premise “hidden” (norm ellipsoid, packing: proved) is 232 tokens per vector: 99 times (90 to 110)" in limit
-    assert "one vector reaches at most a share of 10⁻⁶⁹⁹ (e⁻¹⁶⁰⁹) of all sequences of twice that length" in limit
+    assert (
+        "premise “hidden” (norm ellipsoid, packing: proved) is 232 tokens per vector: 99 times (90 to 110)"
+        in limit
+    )
+    assert (
+        "one vector reaches at most a share of 10⁻⁶⁹⁹ (e⁻¹⁶⁰⁹) of all sequences of twice that length" in limit
+    )
     assert others == "Under other premises the tightest limits are 219 under “input” and 819 under “format”."
 
 
@@ -69,7 +74,12 @@ def test_a_convention_is_called_one():
 
 
 def test_tokens_are_never_called_compression():
-    page_words = [words.PREMISE_NOTE, words.BALL_NOTE, headline(sample.study()), *map(" ".join, words.GLOSSARY)]
+    page_words = [
+        words.PREMISE_NOTE,
+        words.BALL_NOTE,
+        headline(sample.study()),
+        *map(" ".join, words.GLOSSARY),
+    ]
     assert not any("compress" in text.lower() or "rigorous" in text.lower() for text in page_words)
 
 

@@ -277,11 +277,16 @@ class _Run:
         return torch.cat(parts, dim=1)
 
     def _learning_rate(self, rows: Rows) -> Float[Tensor, " r"]:
-        """Cosine decay over each row's own steps, in units of the RMS of real inputs."""
+        """Cosine decay over each row's own steps, in units of the row's own RMS (at least that of real inputs).
+
+        The first norm of most models sees only the direction of a vector, so steps of fixed size turn it ever
+        less as it grows; and some models emit anything at all only from vectors far longer than real inputs.
+        """
         config = self.config
         done = (rows.steps.float() / config.max_steps).clamp(max=1.0)
         share = 0.5 * (1.0 + torch.cos(math.pi * done))
-        return self.model.input_rms * (config.lr_end + (config.lr - config.lr_end) * share)
+        own = rows.vectors.square().mean(dim=(1, 2)).sqrt().clamp(min=self.model.input_rms)
+        return own * (config.lr_end + (config.lr - config.lr_end) * share)
 
 
 def _start_token(model: LoadedModel, config: CramConfig) -> tuple[Tensor | None, Tensor | None]:

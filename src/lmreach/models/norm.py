@@ -80,7 +80,9 @@ def _outputs(call: Call) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n
         return None  # a norm has a gain and a bias at most; anything larger may need more than one argument
     copied = copy.deepcopy(call.module).float()
     generator = torch.Generator().manual_seed(0)
-    states = _SPREAD * torch.randn(1, _STATES, width, generator=generator)
+    # Each state has a mean of its own: with a mean near 0 the two kinds of norm would look alike.
+    means = torch.randn(1, _STATES, 1, generator=generator)
+    states = _SPREAD * (means + torch.randn(1, _STATES, width, generator=generator))
     with torch.no_grad():
         values = copied(states.to(call.given.device))
     return states[0].double().numpy(), values[0].double().cpu().numpy()
@@ -104,9 +106,10 @@ def _gain_and_bias(
     centred = x - x.mean(axis=0)
     gain = (centred * y).sum(axis=0) / (centred**2).sum(axis=0)
     bias = y.mean(axis=0) - gain * x.mean(axis=0)
-    size = float(np.abs(values).max())
-    if not np.abs(gain * normed[half:] + bias - values[half:]).max() <= _FIT * size:
+    size = np.abs(values).max(axis=0)  # coordinate by coordinate: some models have gains in the hundreds
+    error = np.abs(gain * normed[half:] + bias - values[half:])
+    if not (error <= _FIT * size + 1e-7 * size.max()).all():
         return None
-    if np.abs(bias).max() <= 1e-5 * size:
+    if (np.abs(bias) <= 1e-5 * size).all():
         bias = np.zeros_like(bias)  # float noise of the fit
     return gain, bias

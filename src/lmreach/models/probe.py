@@ -60,13 +60,13 @@ def probe(model: PreTrainedModel, usable: Int[np.ndarray, " usable"]) -> Probe:
     """
     model_tolerance = tolerance(model)
     ids, other = _probe_ids(usable, next(model.parameters()).device)
-    by_ids = trace(model, input_ids=ids)
+    by_ids = _run("the model runs on ids", model, input_ids=ids)
     _check_finite(by_ids)
     embed = _find_embed(by_ids, ids)
     vectors, other_vectors = _vectors(embed, ids), _vectors(embed, other)
-    by_vectors = trace(model, inputs_embeds=vectors)
+    by_vectors = _run("vectors can be handed in", model, inputs_embeds=vectors)
     _check_agreement(by_ids, by_vectors, model_tolerance)
-    by_other = trace(model, input_ids=other)
+    by_other = _run("the model runs on ids", model, input_ids=other)
     _check_causal(by_ids, by_other, model_tolerance)
 
     head = _head(by_vectors)
@@ -97,6 +97,19 @@ def probe(model: PreTrainedModel, usable: Int[np.ndarray, " usable"]) -> Probe:
 def _fail(check: str, expected: str, got: str) -> NoReturn:
     remedy = "this model cannot be measured: use a causal language model whose inputs are plain vectors"
     raise ModelError(f"check '{check}' failed: {problem(expected, got, remedy)}")
+
+
+def _run(check: str, model: PreTrainedModel, **inputs: Tensor) -> Trace:
+    """Trace a pass; what a model of another kind raises when it is called like this fails the check."""
+    try:
+        return trace(model, **inputs)
+    except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
+        expected = f"an output with logits from {', '.join(inputs)} and use_cache=False"
+        _fail(
+            check,
+            expected,
+            f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}",
+        )
 
 
 def _probe_ids(usable: Int[np.ndarray, " usable"], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import altair as alt
 
-from lmreach.report import words
+from lmreach.report import reading, words
 from lmreach.report.drawing import (
     INK,
     MUTED,
@@ -26,68 +27,124 @@ WIDTH, HEIGHT = 340, 240
 _LABEL_GAP = 30
 
 
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One curve as drawn: steps of (n, share, low, high), n50 with interval if estimated, censored ends."""
+
+    m: float
+    steps: list[dict[str, float]]
+    n50: tuple[float, float, float] | None
+    ends: list[dict[str, float]]
+
+    @classmethod
+    def of(cls, record: Record) -> Self | None:
+        """Read a record; None if it holds no curve that can be drawn."""
+        m, curve = reading.vectors(record), record.get("curve") or {}
+        columns = [curve.get(name) or () for name in ("n", "share", "low", "high")]
+        steps = [
+            # Where the interval is not known the band closes on the curve.
+            {
+                "n": n,
+                "share": share,
+                "low": low if is_number(low) else share,
+                "high": high if is_number(high) else share,
+            }
+            for n, share, low, high in zip(*columns, strict=True)
+            if is_number(n) and n > 0 and is_number(share)
+        ]
+        return cls(m, steps, _n50(record), _ends(record, steps)) if m and steps else None
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """The point that the label points at: n50 if known, else where the curve last is above one half."""
+        if self.n50:
+            return self.n50[0], 0.5
+        above = [step for step in self.steps if step["share"] >= 0.5] or self.steps[:1]
+        return above[-1]["n"], above[-1]["share"]
+
+
+def _n50(record: Record) -> tuple[float, float, float] | None:
+    if words.verdict(record) != "estimated":
+        return None
+    n50 = record["n50"]
+    value = float(n50["value"])
+    low, high = (n50[end] if is_number(n50.get(end)) else value for end in ("low", "high"))
+    return value, low, high
+
+
+def _ends(record: Record, steps: Sequence[dict[str, float]]) -> list[dict[str, float]]:
+    """Return the points of the curve at which strings were censored."""
+    shares = {step["n"]: step["share"] for step in steps}
+    pairs = zip(record.get("reaches") or (), record.get("censored") or (), strict=True)
+    reached = {reach for reach, censored in pairs if censored and reach in shares}
+    return [{"n": reach, "share": shares[reach]} for reach in sorted(reached)]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The axis of n: logarithmic when lengths span much, so that curves of doubled m stand apart evenly."""
+
+    low: float
+    high: float
+    log: bool
+
+    @classmethod
+    def of(cls, curves: Sequence[Curve]) -> Self:
+        """Choose the axis for some curves."""
+        counts = [curve.m for curve in curves]
+        longest = max(step["n"] for curve in curves for step in curve.steps)
+        log = max(counts) >= 4 * min(counts) and longest > 10
+        return cls(0.8 if log else 0.0, max(longest, 2) * (1.06 if log else 1.02), log)
+
+    def x(self, field: str = "n") -> alt.X:
+        """Encode n."""
+        kind: Any = "log" if self.log else "linear"
+        scale = alt.Scale(type=kind, domain=[self.low, self.high], nice=False, zero=False)
+        ticks = log_ticks(1, self.high) if self.log else count_ticks(self.high)
+        title = "n, length of the target string (tokens)"
+        return alt.X(
+            f"{field}:Q", scale=scale, axis=alt.Axis(title=title, grid=False, format=",.7~g", values=ticks)
+        )
+
+    def inside(self, n: float) -> float:
+        """Keep a length within the axis."""
+        return min(max(n, self.low), self.high)
+
+    def pixel(self, n: float) -> float:
+        """Return where ``n`` stands, in pixels from the left."""
+        if self.log:
+            return WIDTH * math.log(n / self.low) / math.log(self.high / self.low)
+        return WIDTH * (n - self.low) / (self.high - self.low)
+
+    def value(self, pixel: float) -> float:
+        """Invert `pixel`."""
+        share = pixel / WIDTH
+        if self.log:
+            return float(self.low * (self.high / self.low) ** share)
+        return self.low + share * (self.high - self.low)
+
+
 def accessibility(found: Sequence[Record], target: str, name: str, style: Look) -> Figure | None:
     """Draw the curves of one target kind, one per m; None if no record holds a curve."""
-    drawn = [record for record in found if (record.get("curve") or {}).get("n")]
-    if not drawn:
+    curves = sorted((curve for curve in map(Curve.of, found) if curve), key=lambda curve: curve.m)
+    if not curves:
         return None
-    scale = _Axis.of(drawn)
+    axis = Axis.of(curves)
     layers = [
-        *_bands(drawn, scale, style),
-        *_lines(drawn, scale, style),
-        *_censored(drawn, scale, style),
-        *_medians(drawn, scale, style),
-        *_labels(drawn, scale),
+        *(_band(curve, axis, style) for curve in curves),
+        alt.Chart(rows([{"share": 0.5}])).mark_rule(color=MUTED, strokeDash=[2, 3]).encode(y=_y()),
+        *(_line(curve, axis, style) for curve in curves),
+        *_marks(curves, axis, style),
+        *_labels(curves, axis),
     ]
-    chart = stack(layers, WIDTH, HEIGHT)
     caption = (
         f"{plain(target)}: band, interval of each curve; mark and bar on the one-half line, n50 and its "
         "interval; upright tick, strings that reached the length limit."
     )
+    description = words.describe_curves(found, plain(target))
     return Figure(
-        name,
-        f"Accessibility, {plain(target)} targets",
-        words.describe_curves(found, plain(target)),
-        caption,
-        chart,
+        name, f"Accessibility, {plain(target)} targets", description, caption, stack(layers, WIDTH, HEIGHT)
     )
-
-
-class _Axis:
-    """The axis of n: logarithmic when lengths span much, so that curves of doubled m stand apart evenly."""
-
-    def __init__(self, low: float, high: float, log: bool) -> None:
-        self.low, self.high, self.log = low, high, log
-
-    @classmethod
-    def of(cls, drawn: Sequence[Record]) -> "_Axis":
-        counts = [record["m"] for record in drawn if is_number(record.get("m"))]
-        longest = max(max(record["curve"]["n"]) for record in drawn)
-        log = len(counts) > 1 and max(counts) >= 4 * min(counts) and longest > 10
-        return cls(0.8 if log else 0.0, max(longest, 2) * (1.06 if log else 1.02), log)
-
-    def x(self, field: str = "n") -> alt.X:
-        kind: Any = "log" if self.log else "linear"
-        scale = alt.Scale(type=kind, domain=[self.low, self.high], nice=False, zero=False)
-        ticks = log_ticks(1, self.high) if self.log else count_ticks(self.high)
-        axis = alt.Axis(
-            title="n, length of the target string (tokens)", grid=False, format=",.7~g", values=ticks
-        )
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
-    def inside(self, n: float) -> float:
-        return min(max(n, self.low), self.high)
-
-    def share(self, n: float) -> float:
-        """Return where n stands between the ends of the axis, from 0 to 1."""
-        if self.log:
-            return math.log(n / self.low) / math.log(self.high / self.low)
-        return (n - self.low) / (self.high - self.low)
-
-    def at(self, share: float) -> float:
-        if self.log:
-            return float(self.low * (self.high / self.low) ** share)
-        return self.low + share * (self.high - self.low)
 
 
 def _y(field: str = "share") -> alt.Y:
@@ -95,119 +152,60 @@ def _y(field: str = "share") -> alt.Y:
     return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
 
 
-def _steps(record: Record, scale: _Axis) -> list[dict[str, Any]]:
-    curve = record["curve"]
-    points = [
-        {"n": n, "share": share, "low": low, "high": high, "m": record.get("m")}
-        for n, share, low, high in zip(curve["n"], curve["share"], curve["low"], curve["high"], strict=True)
-        if is_number(share)
-    ]
+def _path(curve: Curve, axis: Axis) -> alt.InlineData:
     # The share at n holds for all of (n - 1, n]: the first step starts at the axis.
-    return [{**points[0], "n": scale.low}, *points] if points else []
+    return rows([{**curve.steps[0], "n": axis.low}, *curve.steps])
 
 
-def _bands(drawn: Sequence[Record], scale: _Axis, style: Look) -> list[alt.Chart]:
-    band: dict[str, Any] = {"interpolate": "step-before", "color": style.colour, "opacity": 0.09}
+def _band(curve: Curve, axis: Axis, style: Look) -> alt.Chart:
+    band = alt.Chart(_path(curve, axis)).mark_area(
+        interpolate="step-before", color=style.colour, opacity=0.09
+    )
+    drawn: alt.Chart = band.encode(x=axis.x(), y=_y("low"), y2="high")
+    return drawn
+
+
+def _line(curve: Curve, axis: Axis, style: Look) -> alt.Chart:
+    line = alt.Chart(_path(curve, axis)).mark_line(
+        interpolate="step-before", color=style.colour, strokeWidth=1.6
+    )
+    drawn: alt.Chart = line.encode(x=axis.x(), y=_y())
+    return drawn
+
+
+def _marks(curves: Sequence[Curve], axis: Axis, style: Look) -> list[alt.Chart]:
+    known = [curve.n50 for curve in curves if curve.n50]
+    bars = [{"n": axis.inside(low), "to": axis.inside(high), "share": 0.5} for _, low, high in known]
+    points = [{"n": axis.inside(value), "share": 0.5} for value, _, _ in known]
+    ends = [end for curve in curves for end in curve.ends]
+    tick: dict[str, Any] = {"shape": "stroke", "angle": 90, "size": 160, "color": style.colour}
+    ring: dict[str, Any] = {"shape": style.shape, "filled": True, "fill": PAPER, "stroke": style.colour}
     return [
-        alt.Chart(
-            rows(
-                [
-                    point
-                    for point in _steps(record, scale)
-                    if is_number(point["low"]) and is_number(point["high"])
-                ]
-            )
-        )
-        .mark_area(**band)
-        .encode(x=scale.x(), y=_y("low"), y2="high:Q")
-        for record in drawn
-    ]
-
-
-def _lines(drawn: Sequence[Record], scale: _Axis, style: Look) -> list[alt.Chart]:
-    half = alt.Chart(rows([{"share": 0.5}])).mark_rule(color=MUTED, strokeDash=[2, 3]).encode(y=_y())
-    lines = [
-        alt.Chart(rows(_steps(record, scale)))
-        .mark_line(interpolate="step-before", color=style.colour, strokeWidth=1.6)
-        .encode(x=scale.x(), y=_y())
-        for record in drawn
-    ]
-    return [half, *lines]
-
-
-def _censored(drawn: Sequence[Record], scale: _Axis, style: Look) -> list[alt.Chart]:
-    marks = []
-    for record in drawn:
-        shares = dict(zip(record["curve"]["n"], record["curve"]["share"], strict=True))
-        pairs = zip(record.get("reaches") or (), record.get("censored") or (), strict=True)
-        ends = {reach for reach, censored in pairs if censored}
-        marks += [
-            {"n": reach, "share": shares[reach]} for reach in sorted(ends) if is_number(shares.get(reach))
-        ]
-    if not marks:
-        return []
-    tick: dict[str, Any] = {
-        "shape": "stroke",
-        "angle": 90,
-        "size": 160,
-        "strokeWidth": 2,
-        "color": style.colour,
-    }
-    return [alt.Chart(rows(marks)).mark_point(**tick).encode(x=scale.x(), y=_y())]
-
-
-def _medians(drawn: Sequence[Record], scale: _Axis, style: Look) -> list[alt.Chart]:
-    points, bars = [], []
-    for record in drawn:
-        n50 = record.get("n50") or {}
-        if words.verdict(record) != "estimated":
-            continue
-        points.append({"n": scale.inside(n50["value"]), "share": 0.5})
-        if is_number(n50.get("low")) and is_number(n50.get("high")):
-            bars.append({"n": scale.inside(n50["low"]), "to": scale.inside(n50["high"]), "share": 0.5})
-    ring: dict[str, Any] = {
-        "shape": style.shape,
-        "filled": True,
-        "fill": PAPER,
-        "stroke": style.colour,
-        "strokeWidth": 2,
-        "opacity": 1,
-    }
-    return [
+        alt.Chart(rows(ends)).mark_point(strokeWidth=2, **tick).encode(x=axis.x(), y=_y()),
         alt.Chart(rows(bars))
         .mark_rule(color=style.colour, strokeWidth=4, opacity=0.55)
-        .encode(x=scale.x(), x2="to", y=_y()),
-        alt.Chart(rows(points)).mark_point(size=55, **ring).encode(x=scale.x(), y=_y()),
+        .encode(x=axis.x(), x2="to", y=_y()),
+        alt.Chart(rows(points))
+        .mark_point(size=55, strokeWidth=2, opacity=1, **ring)
+        .encode(x=axis.x(), y=_y()),
     ]
 
 
-def _middle(record: Record) -> tuple[float, float]:
-    """Return the point of a curve its label points at: n50 if known, else where it last is above one half."""
-    if words.verdict(record) == "estimated":
-        return float(record["n50"]["value"]), 0.5
-    curve = record["curve"]
-    pairs = [(n, share) for n, share in zip(curve["n"], curve["share"], strict=True) if is_number(share)]
-    above = [(n, share) for n, share in pairs if share >= 0.5]
-    return above[-1] if above else pairs[0] if pairs else (curve["n"][0], 0.5)
-
-
-def _labels(drawn: Sequence[Record], scale: _Axis) -> list[alt.Chart]:
+def _labels(curves: Sequence[Curve], axis: Axis) -> list[alt.Chart]:
     """Write m above the plot, moved apart where needed, with a thin line to the curve's middle."""
-    ordered = sorted(drawn, key=lambda record: record.get("m") or 0)
-    points = [(scale.inside(n), share) for n, share in map(_middle, ordered)]
-    places = spread([scale.share(n) * WIDTH for n, _ in points], _LABEL_GAP, 10, WIDTH - 4)
-    spots = [scale.at(place / WIDTH) for place in places]
-    texts = [
-        {"x": x, "top": 1.0, "m": f"{record.get('m')}"} for record, x in zip(ordered, spots, strict=True)
-    ]
-    texts[0]["m"] = f"m = {texts[0]['m']}"
+    points = [(axis.inside(n), share) for n, share in (curve.middle for curve in curves)]
+    places = spread([axis.pixel(n) for n, _ in points], _LABEL_GAP, 10, WIDTH - 4)
+    spots = [axis.value(place) for place in places]
+    names = [f"m = {curves[0].m:g}", *(f"{curve.m:g}" for curve in curves[1:])]
+    texts = [{"x": x, "top": 1.0, "m": name} for name, x in zip(names, spots, strict=True)]
     leads = [
         {"x": x, "to": n, "top": 1.0, "share": share} for x, (n, share) in zip(spots, points, strict=True)
     ]
-    label: dict[str, Any] = {"baseline": "bottom", "dy": -5, "color": INK, "fontSize": 12}
     return [
         alt.Chart(rows(leads))
         .mark_rule(color=MUTED, strokeWidth=0.7, opacity=0.6)
-        .encode(x=scale.x("x"), x2="to", y=_y("top"), y2="share"),
-        alt.Chart(rows(texts)).mark_text(**label).encode(x=scale.x("x"), y=_y("top"), text="m:N"),
+        .encode(x=axis.x("x"), x2="to", y=_y("top"), y2="share"),
+        alt.Chart(rows(texts))
+        .mark_text(baseline="bottom", dy=-5, color=INK, fontSize=12)
+        .encode(x=axis.x("x"), y=_y("top"), text="m:N"),
     ]

@@ -16,6 +16,8 @@ Layer = alt.Chart | alt.LayerChart
 INK, MUTED, GRID, PAPER = "#1b1f24", "#5b636d", "#dfe2e6", "#ffffff"
 # Okabe and Ito's colour-blind-safe set, the ones that stand out on white first.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# The same hues dark enough to read as small text on white (contrast 4.5 or more).
+TEXTS = ("#005a8c", "#a34700", "#00704f", "#8c4a73", "#8a5f00", "#1f6f99")
 SHAPES = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1), (1, 3))
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
@@ -26,6 +28,7 @@ class Look:
     """How one kind of target is drawn: told apart by shape and dash as well as by colour."""
 
     colour: str
+    text: str
     shape: str
     dash: list[int]
 
@@ -33,7 +36,7 @@ class Look:
 def look(index: int) -> Look:
     """Return the look of the ``index``-th target kind; beyond six they repeat."""
     i = index % len(COLOURS)
-    return Look(COLOURS[i], SHAPES[i], list(DASHES[i]))
+    return Look(COLOURS[i], TEXTS[i], SHAPES[i], list(DASHES[i]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def count_ticks(high: float) -> list[int]:
     """Return at most eight whole ticks from 0 to ``high``, in steps of 1, 2 or 5 times a power of ten."""
-    step = next(s * 10**e for e in range(20) for s in (1, 2, 5) if high / (s * 10**e) < 8)
+    power = 10 ** max(0, math.floor(math.log10(high)) - 1)
+    step = next(s * power for s in (1, 2, 5, 10, 20) if high / (s * power) < 8)
     return list(range(0, math.floor(high) + 1, step))
 
 
@@ -146,7 +150,7 @@ def inline(figure: Figure, chart: alt.LayerChart, variant: str) -> Markup:
     """Return the SVG of a chart for use inside a page: named ids of its own, title and description in it."""
     key = f"{figure.name}-{variant}"
     drawn = svg(chart).replace('class="marks" ', "", 1)
-    drawn = re.sub(r'\bid="', f'id="{key}-', svg(chart))
+    drawn = re.sub(r'\bid="', f'id="{key}-', drawn)
     drawn = re.sub(r"url\(#", f"url(#{key}-", drawn)
     drawn = re.sub(r'href="#', f'href="#{key}-', drawn)
     title = Markup('<title id="{0}-title">{1}</title><desc id="{0}-desc">{2}</desc>').format(

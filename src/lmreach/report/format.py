@@ -98,8 +98,8 @@ def literal(text: str) -> Markup:
     r"""Mark up a token or text so that a reader sees every character of it and the page holds it unchanged.
 
     Newlines and tabs stay in the document; a style rule makes them visible. What HTML cannot hold (NUL,
-    carriage returns, lone surrogates, other controls) or what would reorder the line (bidi controls) is written
-    ``\x..``.
+    carriage returns, lone surrogates, other controls) or what would reorder the line (bidi controls) is
+    written ``\x..``.
     """
     if not text:
         return Markup('<code class="token empty"></code>')

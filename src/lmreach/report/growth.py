@@ -132,9 +132,8 @@ class Label:
 def growth(results: Record) -> Figure | None:
     """Draw n50 against m; None if nothing was measured and no limit is known."""
     points, lines = _points(results), _lines(results)
-    counts = [
-        record["m"] for record in reading.records(results, "accessibility") if is_number(record.get("m"))
-    ]
+    every = map(reading.vectors, reading.records(results, "accessibility"))
+    counts = [m for m in every if m is not None]
     if not points and not lines:
         return None
     wide = _chart(results, points, lines, Frame.around(counts, points, lines, 600, 390), limit=210)
@@ -154,8 +153,8 @@ def growth(results: Record) -> Figure | None:
 def _points(results: Record) -> list[Point]:
     found = []
     for record in reading.records(results, "accessibility"):
-        target, m, n50 = str(record.get("target")), record.get("m"), record.get("n50") or {}
-        if not is_number(m):
+        target, m, n50 = str(record.get("target")), reading.vectors(record), record.get("n50") or {}
+        if m is None:
             continue
         match words.verdict(record):
             case "estimated":
@@ -254,7 +253,7 @@ def _marks(mine: list[Point], frame: Frame, style: Look, index: int) -> list[alt
     for way, arrow, shift in ((1, "↑", -14), (-1, "↓", 14)):
         past = [{"m": p.m, "n": frame.inside(p.n), "arrow": arrow} for p in mine if p.beyond == way]
         hollow = alt.Chart(rows(past)).mark_point(fill=PAPER, strokeWidth=1.8, **mark)
-        text = alt.Chart(rows(past)).mark_text(color=style.colour, fontSize=15, xOffset=aside, dy=shift)
+        text = alt.Chart(rows(past)).mark_text(color=style.text, fontSize=15, xOffset=aside, dy=shift)
         layers += [
             hollow.encode(x=frame.x(), y=frame.y()),
             text.encode(x=frame.x(), y=frame.y(), text="arrow:N"),
@@ -270,9 +269,9 @@ def _kind_label(target: str, mine: list[Point], slope: Record | None, frame: Fra
         return Label(
             text if frame.width > 400 else (text[0], f"{prose(slope['slope'])} measured"),
             frame.inside(end),
-            style.colour,
+            style.text,
         )
-    return Label((plain(target), "measured"), frame.inside(last.n), style.colour)
+    return Label((plain(target), "measured"), frame.inside(last.n), style.text)
 
 
 def _texts(labels: list[Label], frame: Frame, limit: int) -> list[alt.Chart]:

@@ -95,14 +95,20 @@ def _drawn(figure: Figure) -> Drawn:
     return Drawn(figure, (wide, drawing.inline(figure, figure.narrow, "narrow")))
 
 
+def _printable(value: object) -> object:
+    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("lmreach.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        # Whatever a template writes is made printable, then escaped; only marked-up text passes as it is.
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(literal=literal, plain=plain, duration=duration)
+    environment.filters.update(literal=literal, duration=duration)
     return environment

@@ -31,7 +31,10 @@ def check(results: Record) -> None:
 
 def records(results: Record, name: str) -> list[Record]:
     """Return the records of one part (``limits``, ``accessibility``, ``slopes``); absent means none."""
-    return list(results["results"].get(name) or ())
+    found = results["results"].get(name)
+    if found is not None and not isinstance(found, list | tuple):
+        raise InputError(problem(f"a list of {name}", repr(found), "give the results.json of a run"))
+    return list(found or ())
 
 
 def limits(results: Record) -> list[Record]:
@@ -67,6 +70,12 @@ def targets(results: Record) -> list[str]:
     """Return the target kinds measured, in the order of the records."""
     every = [*records(results, "accessibility"), *records(results, "slopes")]
     return list(dict.fromkeys(str(record.get("target")) for record in every))
+
+
+def vectors(record: Record) -> float | None:
+    """Return m of a record, or None if it is no positive number (such a record is in the tables only)."""
+    m = record.get("m")
+    return float(m) if is_number(m) and m > 0 else None
 
 
 def of_target(found: Iterable[Record], target: str) -> list[Record]:

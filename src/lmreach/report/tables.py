@@ -65,7 +65,13 @@ def limits(results: Record) -> Table:
         "ln P: packing number of the support. C = ln P / ln V (Corollary 4.6 of the paper). Bits per "
         "coordinate: ln P / (d ln 2). C / slope: the limit over the measured slope, and interval."
     )
-    return Table("limits", "Every limit, by premise and from tight to loose; the tightest of each premise is marked", source, columns, rows)
+    return Table(
+        "limits",
+        "Every limit, by premise and from tight to loose; the tightest of each premise is marked",
+        source,
+        columns,
+        rows,
+    )
 
 
 def _limit(results: Record, limit: Record, targets: Sequence[str]) -> Row:
@@ -367,7 +373,8 @@ def examples(results: Record) -> Table:
         for example in results.get("examples") or ()
     )
     source = (
-        "Reach: the longest confirmed prefix. ↵ and ⇥ mark line ends and tabs of the text itself, \\x.. other controls."
+        "Reach: the longest confirmed prefix. "
+        "↵ and ⇥ mark line ends and tabs of the text itself, \\x.. other controls."
     )
     return Table("examples", "Examples of targets", source, columns, rows)
 

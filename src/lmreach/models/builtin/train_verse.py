@@ -77,7 +77,7 @@ class Recipe:
     vocab: int = 512
     width: int = 256
     layers: int = 4
-    heads: int = 8
+    heads: int = 4
     matrix_rate: float = 0.03
     other_rate: float = 2e-3
     embedding_std: float = 0.3
@@ -599,7 +599,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder for the model")
     parser.add_argument("--steps", type=int, default=Recipe.steps, help="optimiser steps")
     parser.add_argument("--decay", type=int, default=Recipe.decay, help="last steps with a falling rate")
-    parser.add_argument("--threads", type=int, default=2, help="torch threads")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads")
     parser.add_argument("--checkpoint", type=Path, help="file to resume from and to save to")
     parser.add_argument("--every", type=float, default=600.0, help="seconds between checkpoints")
     parser.add_argument("--source", type=Path, help="unpacked source package, instead of fetching it")

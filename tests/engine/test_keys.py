@@ -1,0 +1,49 @@
+"""Keys: everything that can change an outcome changes the key, nothing else does."""
+
+import numpy as np
+import pytest
+
+from lmreach.config import CramConfig
+from lmreach.engine.keys import cram_key, key_seed
+
+BASE = {
+    "fingerprint": "f" * 16,
+    "dtype": "float32",
+    "m": 1,
+    "target": np.array([1, 2, 3]),
+    "config": CramConfig(),
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fingerprint": "e" * 16},
+        {"dtype": "bfloat16"},
+        {"m": 2},
+        {"target": np.array([1, 2])},
+        {"target": np.array([3, 2, 1])},
+        *({"config": CramConfig(**one)} for one in (
+            {"seed": 1}, {"bos": "before"}, {"lr": 0.5}, {"max_steps": 7}, {"protocol": "fixed"}, {"restarts": 2},
+        )),
+    ],
+)
+def test_what_changes_the_outcome_changes_the_key(change: dict) -> None:
+    assert cram_key(**{**BASE, **change}) != cram_key(**BASE)
+
+
+@pytest.mark.parametrize("change", [{"strings": 5}, {"batch_size": 3}])
+def test_host_order_and_batch_do_not(change: dict) -> None:
+    assert cram_key(**{**BASE, "config": CramConfig(**change)}) == cram_key(**BASE)
+
+
+def test_a_key_is_the_same_in_every_process_and_version() -> None:
+    """Frozen: a changed key would orphan every stored run."""
+    assert cram_key(**BASE) == cram_key(**{**BASE, "target": np.array([1, 2, 3], dtype=np.int32)})
+    assert len(cram_key(**BASE)) == 32
+
+
+def test_seeds_follow_the_key() -> None:
+    key = cram_key(**BASE)
+    assert key_seed(key, 0).integers(1 << 60) == key_seed(key, 0).integers(1 << 60)
+    assert key_seed(key, 0).integers(1 << 60) != key_seed(key, 1).integers(1 << 60)

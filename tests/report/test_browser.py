@@ -13,7 +13,6 @@ from . import sample
 
 pytestmark = pytest.mark.browser
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-# No sandbox, as in a container; the rest keeps the browser itself from calling home.
 STUDIES = {
     "study": sample.study,
     "extreme": sample.extreme,
@@ -22,6 +21,7 @@ STUDIES = {
     "below": lambda: sample.without_answers("below_one"),
     "empty": sample.empty,
 }
+# No sandbox, as in a container; the rest keeps the browser itself from calling home.
 SWITCHES = [
     "--no-sandbox",
     "--disable-gpu",
@@ -39,8 +39,9 @@ def browser():
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=path, args=SWITCHES)
         yield opened
         opened.close()

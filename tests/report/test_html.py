@@ -207,7 +207,7 @@ def test_hostile_text_in_every_place_is_never_markup():
 
 
 def _markup(root):
-    """Return the elements of a page, without figures and the marks of special characters (these may differ)."""
+    """Return the elements of a page, without figures and marks of special characters: these may differ."""
     main = [element for element in root.iter() if isinstance(element.tag, str) and "svg" not in element.tag]
     return [element.tag for element in main if element.get("class") not in {"newline", "tab", "escape"}]
 

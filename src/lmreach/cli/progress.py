@@ -77,7 +77,7 @@ class Terminal:
 
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()
-        self._console.print(f"[{_clock(self._spoke - self._begun)}] {text}", markup=False)
+        self._console.print(f"[{_clock(self._spoke - self._begun)}] {text}", markup=False, soft_wrap=True)
 
 
 def _clock(seconds: float) -> str:

@@ -19,7 +19,8 @@ def report(
     run
         Folder of the run.
     """
-    from lmreach.report.html import render, save_figures
+    from lmreach.report.figures import save_figures
+    from lmreach.report.html import render
     from lmreach.study.folder import existing, read_json
 
     folder = existing(Path(run))

@@ -19,6 +19,7 @@ from lmreach.errors import InputError, OutputError, problem
 from lmreach.experiments.cram import Crammed, check_lengths, cram
 from lmreach.experiments.geometry import HiddenSupport, hidden_support
 from lmreach.experiments.targets import Targets, draw
+from lmreach.maths.precision import unit_roundoff
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
@@ -157,7 +158,8 @@ class _Job:
         self._targets: dict[str, Targets] = {}
 
     def check(self) -> None:
-        """Refuse what cannot be run before anything is written: every m, and every target file."""
+        """Refuse what cannot be run before anything is written: every m, every target file, the format."""
+        unit_roundoff(self.config.limit_dtype)
         for m in self.config.m:
             check_lengths(self.model, m, self._limit(m), self.config.cram)
         for kind in self.config.targets:

@@ -1,0 +1,5 @@
+"""``python -m lmreach`` is ``lmreach``."""
+
+from lmreach.cli import main
+
+main()

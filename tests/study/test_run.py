@@ -1,0 +1,192 @@
+"""The main job from start to end on the untrained built-in: budget, interruption, resume, verification."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from lmreach.config import CramConfig, StudyConfig
+from lmreach.engine.store import Store, read_certificate
+from lmreach.errors import InputError, ModelError, OutputError
+from lmreach.study.run import resume_study, run_study
+from lmreach.study.verify import verify_run
+
+QUICK = StudyConfig(
+    model="builtin:random",
+    m=(1, 2),
+    targets=("random", "self"),
+    budget_s=None,
+    support_positions=256,
+    cram=CramConfig(strings=4, max_steps=60, patience=30, n_max=12),
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_study(QUICK, tmp_path_factory.mktemp("runs") / "one", command="lmreach test").folder
+
+
+def results_of(folder: Path) -> dict:
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+
+def without_time(results: dict) -> dict:
+    results = json.loads(json.dumps(results))
+    for name in ("started", "seconds", "git_commit"):
+        results["provenance"].pop(name)
+    for entry in results["results"]["accessibility"]:
+        entry.pop("seconds")
+    results["config"].pop("budget_s")
+    return results
+
+
+def test_everything_asked_for_is_there(finished: Path) -> None:
+    results = results_of(finished)
+    cells = [(entry["target"], entry["m"]) for entry in results["results"]["accessibility"]]
+    assert cells == [("random", 1), ("self", 1), ("random", 2), ("self", 2)]
+    assert all(entry["strings"] == 4 for entry in results["results"]["accessibility"])
+    assert {one["premise"] for one in results["results"]["limits"]} == {"hidden", "input", "format"}
+    assert results["results"]["support"]["inside_norm_ellipsoid"] is True
+    assert [one["target"] for one in results["results"]["slopes"]] == ["random", "self"]
+    assert results["not_done"] == []
+    assert results["provenance"]["command"] == "lmreach test"
+    assert (finished / "report.html").stat().st_size > 20_000
+    assert str(finished) not in (finished / "results.json").read_text(encoding="utf-8")
+
+
+def test_numbers_are_those_of_the_ledger(finished: Path) -> None:
+    results = results_of(finished)
+    with Store(finished) as store:
+        trials = store.trials()
+    assert len(trials) == 16
+    for entry in results["results"]["accessibility"]:
+        own = [t for t in trials if t["cell"] == f"{entry['target']} m={entry['m']}"]
+        assert sorted(entry["reaches"]) == sorted(t["reach"] for t in own)
+        assert sum(entry["outcomes"].values()) == 4
+
+
+def test_no_measured_n50_passes_a_proved_limit(finished: Path) -> None:
+    results = results_of(finished)["results"]
+    for entry in results["accessibility"]:
+        if entry["target"] == "random" and entry["n50"]["value"] is not None:
+            for limit in results["limits"]:
+                if limit["premise"] == "format":
+                    assert entry["n50"]["value"] <= limit["tokens_per_vector"] * entry["m"]
+
+
+def test_the_same_run_gives_the_same_numbers(finished: Path, tmp_path: Path) -> None:
+    again = run_study(QUICK, tmp_path / "two", command="lmreach test").folder
+    assert without_time(results_of(again)) == without_time(results_of(finished))
+
+
+def test_an_interrupted_run_is_valid_and_resumes_to_the_same_end(finished: Path, tmp_path: Path) -> None:
+    seen = []
+
+    class Counting:
+        """Progress that counts strings."""
+
+        def stage(self, text: str) -> None: ...
+        def plan(self, strings: int) -> None: ...
+        def expect(self, seconds: float | None) -> None: ...
+        def note(self, text: str) -> None: ...
+        def string(self, cell: str, reach: int, outcome: str) -> None:
+            seen.append(cell)
+
+    end = run_study(
+        QUICK, tmp_path / "run", command="lmreach test", progress=Counting(), stop=lambda: len(seen) >= 6
+    )
+    assert end.interrupted
+    partial = results_of(end.folder)
+    assert partial["provenance"]["interrupted"] is True
+    assert partial["not_done"], "what is missing is said"
+    counted = sum(entry["strings"] for entry in partial["results"]["accessibility"])
+    assert counted < 16
+    resumed = resume_study(end.folder)
+    assert not resumed.interrupted
+    assert without_time(results_of(end.folder)) == without_time(results_of(finished))
+
+
+def test_resuming_a_finished_run_changes_nothing(finished: Path) -> None:
+    before = without_time(results_of(finished))
+    assert not resume_study(finished).interrupted
+    assert without_time(results_of(finished)) == before
+
+
+def test_a_budget_is_kept_and_what_it_left_out_is_said(tmp_path: Path) -> None:
+    config = QUICK.model_copy(
+        update={"budget_s": 14.0, "m": (1, 64), "cram": QUICK.cram.model_copy(update={"strings": 4000})}
+    )
+    results = results_of(run_study(config, tmp_path / "run").folder)
+    assert results["not_done"]
+    assert all(row["why"] for row in results["not_done"])
+    done = {(e["target"], e["m"]): e["strings"] for e in results["results"]["accessibility"]}
+    assert done[("random", 1)] >= 2
+
+
+def test_every_certificate_holds(finished: Path) -> None:
+    verdicts = verify_run(finished)
+    assert verdicts
+    assert all(one.held and one.emitted == one.claimed for one in verdicts)
+
+
+def test_a_false_certificate_is_found(finished: Path, tmp_path: Path) -> None:
+    """Altered vectors, other ids, a cut file and a missing one: each fails, none stops the others."""
+    folder = run_study(QUICK, tmp_path / "run").folder
+    with Store(folder) as store:
+        keys = [trial["key"] for trial in store.trials() if trial["reach"] > 0]
+        paths = [store.certificate_path(key) for key in keys[:4]]
+        vectors, ids, claim = read_certificate(paths[0])
+        store.put_certificate(keys[0], np.zeros_like(vectors) + 1e-3, ids, claim)
+        vectors, ids, claim = read_certificate(paths[1])
+        store.put_certificate(keys[1], vectors, (ids + 1) % 512, claim)
+    tensors = load_file(paths[2])
+    save_file(tensors, paths[2])
+    paths[2].write_bytes(paths[2].read_bytes()[:-9])
+    paths[3].unlink()
+    verdicts = {one.key: one for one in verify_run(folder)}
+    assert [verdicts[key].held for key in keys[:4]] == [False] * 4
+    assert all(verdicts[key].why for key in keys[:4])
+    assert all(verdicts[key].held for key in keys[4:])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"model": "builtin:nothing"}, ModelError, "verse"),
+        ({"m": (1, 600)}, InputError, "512"),
+        ({"targets": ("ids:none.txt",)}, InputError, "no file"),
+        ({"targets": ("randm",)}, InputError, "random, self"),
+        ({"cram": CramConfig(bos="before")}, InputError, "start token"),
+        ({"limit_dtype": "float17"}, InputError, "float16"),
+    ],
+)
+def test_what_cannot_be_run_leaves_no_folder(tmp_path: Path, change: dict, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        run_study(QUICK.model_copy(update=change), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_in_use_is_refused(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="resume"):
+        run_study(QUICK, finished)
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="empty folder"):
+        run_study(QUICK, tmp_path)
+    with pytest.raises(OutputError, match="a file"):
+        run_study(QUICK, tmp_path / "notes.txt")
+    with pytest.raises(OutputError, match="folder of a run"):
+        resume_study(tmp_path)
+    with pytest.raises(OutputError, match="folder of a run"):
+        verify_run(tmp_path / "nowhere")
+
+
+def test_other_weights_are_refused(finished: Path, tmp_path: Path) -> None:
+    folder = run_study(QUICK, tmp_path / "run").folder
+    with Store(folder) as store:
+        store.put_meta("fingerprint", "0" * 16)
+    with pytest.raises(OutputError, match="weights"):
+        resume_study(folder)
+    with pytest.raises(OutputError, match="weights"):
+        verify_run(folder)

@@ -28,7 +28,8 @@ class LoadConfig(Settings):
 class CramConfig(Settings):
     """How prompt vectors are optimised, and what counts as reached (see docs/cramming.md).
 
-    ``lr`` and ``lr_end`` are in units of the root mean square of real input vectors' coordinates.
+    ``lr`` and ``lr_end`` are in units of the root mean square coordinate of the row's vectors as they stand,
+    at least that of real inputs.
     """
 
     protocol: Protocol = Field(
@@ -40,18 +41,18 @@ class CramConfig(Settings):
     n_max: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="length limit in tokens; a string that reaches it is censored there"
     )
-    max_steps: Annotated[int, Field(ge=1)] = Field(default=600, description="optimiser steps per string")
+    max_steps: Annotated[int, Field(ge=1)] = Field(default=300, description="optimiser steps per string")
     patience: Annotated[int, Field(ge=1)] = Field(
-        default=200, description="stop after so many steps without growth"
+        default=150, description="stop after so many steps without growth"
     )
     lookahead: Annotated[int, Field(ge=1)] = Field(
-        default=3, description="tokens beyond the solved prefix in the loss"
+        default=4, description="first tokens beyond the solved prefix in the loss"
     )
-    lr: Annotated[float, Field(gt=0)] = Field(default=1.0, description="first step size, in input-RMS units")
+    lr: Annotated[float, Field(gt=0)] = Field(default=1.0, description="first step size, in units of the vectors' RMS")
     lr_end: Annotated[float, Field(gt=0)] = Field(
-        default=0.05, description="last step size, in input-RMS units"
+        default=0.03, description="last step size, in units of the vectors' RMS"
     )
-    beta1: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's first decay")
+    beta1: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.85, description="Adam's first decay")
     beta2: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's second decay")
     restarts: Annotated[int, Field(ge=1)] = Field(default=1, description="starts per string; the best counts")
     bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")

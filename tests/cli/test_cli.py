@@ -117,7 +117,20 @@ def test_a_stack_trace_comes_only_with_debug(capsys: pytest.CaptureFixture[str])
 
 
 def test_bounds_from_four_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "bounds --width 768 --vocab 50304 --dtype float16 -m 1 -n 600 --json".split()
+    words = [
+        "bounds",
+        "--width",
+        "768",
+        "--vocab",
+        "50304",
+        "--dtype",
+        "float16",
+        "-m",
+        "1",
+        "-n",
+        "600",
+        "--json",
+    ]
     with pytest.raises(SystemExit) as end:
         main(words)
     assert end.value.code == 0
@@ -141,16 +154,24 @@ def test_bounds_of_a_model(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli") / "run"
-    words = f"cram builtin:random -m 1 2 --targets self --strings 3 --max-steps 40 --n-max 8 -q --out {folder}"
+    words = (
+        f"cram builtin:random -m 1 2 --targets self --strings 3 --max-steps 40 --n-max 8 -q --out {folder}"
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "lmreach", *words.split()], capture_output=True, text=True, timeout=200, check=False
+        [sys.executable, "-m", "lmreach", *words.split()],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(folder / "report.html")
     return folder
 
 
-def test_a_run_can_be_verified_reported_and_asked_about(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_can_be_verified_reported_and_asked_about(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for words, said in [
         (["verify", str(run)], r"\d+ of \d+ certificates held"),
         (["status", str(run)], "nothing left to do"),
@@ -187,9 +208,14 @@ def test_a_false_claim_gives_exit_code_1(run: Path, capsys: pytest.CaptureFixtur
 def test_ctrl_c_leaves_a_valid_run(tmp_path: Path) -> None:
     """The first Ctrl-C ends the run at the next step with exit code 130, results and a hint."""
     folder = tmp_path / "run"
-    words = f"cram builtin:random -m 1 --strings 2000 --batch-size 4 --max-steps 40 --no-progress --out {folder}"
+    words = (
+        f"cram builtin:random -m 1 --strings 2000 --batch-size 4 --max-steps 40 --no-progress --out {folder}"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "lmreach", *words.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "lmreach", *words.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     certificates = folder / "certificates"
     waited = 0

@@ -23,9 +23,17 @@ BASE = {
         {"m": 2},
         {"target": np.array([1, 2])},
         {"target": np.array([3, 2, 1])},
-        *({"config": CramConfig(**one)} for one in (
-            {"seed": 1}, {"bos": "before"}, {"lr": 0.5}, {"max_steps": 7}, {"protocol": "fixed"}, {"restarts": 2},
-        )),
+        *(
+            {"config": CramConfig(**one)}
+            for one in (
+                {"seed": 1},
+                {"bos": "before"},
+                {"lr": 0.5},
+                {"max_steps": 7},
+                {"protocol": "fixed"},
+                {"restarts": 2},
+            )
+        ),
     ],
 )
 def test_what_changes_the_outcome_changes_the_key(change: dict) -> None:

@@ -32,7 +32,6 @@ def test_a_reach_is_what_greedy_decoding_emits_from_the_stored_vectors_alone(ran
         decoded = greedy(random_model, torch.from_numpy(one.vectors), len(target))
         hits = decoded.ids.numpy() == target if hasattr(decoded.ids, "numpy") else decoded.ids == target
         assert one.reach == int(np.cumprod(hits).sum())
-        assert one.reach <= one.proposed
 
 
 def test_the_first_token_is_scored(random_model) -> None:
@@ -155,7 +154,9 @@ def test_start_token_stands_where_asked() -> None:
     ("m", "n", "words"),
     [(0, 4, "at least 1"), (1, 0, "at least 1"), (500, 13, "512"), (513, 1, "512")],
 )
-def test_lengths_out_of_range_are_refused_before_the_first_step(random_model, m: int, n: int, words: str) -> None:
+def test_lengths_out_of_range_are_refused_before_the_first_step(
+    random_model, m: int, n: int, words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         run(random_model, np.zeros((1, n), dtype=np.int64), m=m)
 

@@ -25,7 +25,9 @@ def play(schedule: Schedule, budget: float | None, cost: float) -> list[tuple[Ce
     size=st.integers(1, 8),
     budget=st.one_of(st.none(), st.floats(0, 400)),
 )
-def test_every_string_is_run_or_accounted_for(ms: list[int], strings: int, size: int, budget: float | None) -> None:
+def test_every_string_is_run_or_accounted_for(
+    ms: list[int], strings: int, size: int, budget: float | None
+) -> None:
     schedule = Schedule.of(("random", "self"), ms, strings, size)
     ran = play(schedule, budget, 1.0)
     for cell in schedule.cells:

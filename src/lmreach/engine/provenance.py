@@ -75,5 +75,13 @@ def _commit() -> str | None:
 
 
 def command_line() -> str:
-    """Return the command as typed, with the program's name instead of its path."""
-    return " ".join(["lmreach", *(Path(word).name if os.sep in word else word for word in sys.argv[1:])])
+    """Return the command as typed, files and folders by their own names instead of their paths."""
+    return " ".join(["lmreach", *(_without_path(word) for word in sys.argv[1:])])
+
+
+def _without_path(word: str) -> str:
+    kind, colon, rest = word.partition(":")
+    if colon and kind in ("text", "ids"):
+        return f"{kind}:{Path(rest).name}"
+    path = Path(word)
+    return path.name if path.is_absolute() or (os.sep in word and path.exists()) else word

@@ -174,7 +174,7 @@ class _Run:
         self.config = config
         self.m = m
         self.targets = targets
-        self.n = targets.shape[1]
+        self.n = int(targets.shape[1])
         self.ids = torch.from_numpy(targets).to(model.device)
         self.generators = generators
         self.on_result = on_result
@@ -263,9 +263,16 @@ class _Run:
         return self.n if self.config.protocol == "fixed" else min(self.n, self.config.lookahead)
 
     def _next_frontier(self, prefix: Int[Tensor, " r"], rows: Rows) -> Int[Tensor, " r"]:
+        """Return best prefix plus a look-ahead that shrinks to one token over the first half of the steps.
+
+        Looking ahead finds vectors that can go on; at the end of a string's reach, tokens that it will never
+        emit only pull at those it could.
+        """
         if self.config.protocol == "fixed":
             return rows.frontier
-        return torch.maximum(rows.frontier, (prefix + self.config.lookahead).clamp(max=self.n))
+        left = (1.0 - 2.0 * rows.steps.float() / self.config.max_steps).clamp(min=0.0)
+        ahead = 1 + ((self.config.lookahead - 1) * left).round().long()
+        return (torch.maximum(prefix, rows.best) + ahead).clamp(max=self.n)
 
     def _inputs(self, vectors: Float[Tensor, "r m d"], ids: Int[Tensor, "r f"]) -> Float[Tensor, "r l d"]:
         count = vectors.shape[0]
@@ -277,7 +284,7 @@ class _Run:
         return torch.cat(parts, dim=1)
 
     def _learning_rate(self, rows: Rows) -> Float[Tensor, " r"]:
-        """Cosine decay over each row's own steps, in units of the row's own RMS (at least that of real inputs).
+        """Cosine decay over each row's own steps, in units of its own RMS (at least that of real inputs).
 
         The first norm of most models sees only the direction of a vector, so steps of fixed size turn it ever
         less as it grows; and some models emit anything at all only from vectors far longer than real inputs.

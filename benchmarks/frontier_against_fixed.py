@@ -65,7 +65,11 @@ def main() -> None:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
-    print(json.dumps({**head, "protocol": "frontier", "n50": n50.as_dict(), "steps": steps, "s": round(seconds, 1)}))
+    print(
+        json.dumps(
+            {**head, "protocol": "frontier", "n50": n50.as_dict(), "steps": steps, "s": round(seconds, 1)}
+        )
+    )
     at = n50.value or 1.0
     for n in sorted({max(1, round(at * factor)) for factor in words.lengths}):
         fixed = frontier.model_copy(update={"protocol": "fixed", "patience": words.max_steps})

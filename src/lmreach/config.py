@@ -48,7 +48,9 @@ class CramConfig(Settings):
     lookahead: Annotated[int, Field(ge=1)] = Field(
         default=4, description="first tokens beyond the solved prefix in the loss"
     )
-    lr: Annotated[float, Field(gt=0)] = Field(default=1.0, description="first step size, in units of the vectors' RMS")
+    lr: Annotated[float, Field(gt=0)] = Field(
+        default=1.0, description="first step size, in units of the vectors' RMS"
+    )
     lr_end: Annotated[float, Field(gt=0)] = Field(
         default=0.03, description="last step size, in units of the vectors' RMS"
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lmreach.config import CramConfig
-from lmreach.engine.keys import cram_key, key_seed
+from lmreach.engine.keys import cram_key, key_seed, occurrences
 
 BASE = {
     "fingerprint": "f" * 16,
@@ -21,6 +21,7 @@ BASE = {
         {"fingerprint": "e" * 16},
         {"dtype": "bfloat16"},
         {"m": 2},
+        {"occurrence": 1},
         {"target": np.array([1, 2])},
         {"target": np.array([3, 2, 1])},
         *(
@@ -49,6 +50,11 @@ def test_a_key_is_the_same_in_every_process_and_version() -> None:
     """Frozen: a changed key would orphan every stored run."""
     assert cram_key(**BASE) == cram_key(**{**BASE, "target": np.array([1, 2, 3], dtype=np.int32)})
     assert len(cram_key(**BASE)) == 32
+
+
+def test_equal_strings_are_trials_of_their_own() -> None:
+    targets = np.array([[1, 2], [3, 4], [1, 2], [1, 2]])
+    assert occurrences(targets) == [0, 0, 1, 2]
 
 
 def test_seeds_follow_the_key() -> None:

@@ -125,6 +125,20 @@ def test_a_budget_is_kept_and_what_it_left_out_is_said(tmp_path: Path) -> None:
     assert done[("random", 1)] >= 2
 
 
+def test_equal_strings_are_all_run_and_counted(tmp_path: Path) -> None:
+    """With one-token targets many of 600 strings out of 512 ids are the same."""
+    config = QUICK.model_copy(
+        update={
+            "m": (1,),
+            "targets": ("random",),
+            "support_positions": 0,
+            "cram": CramConfig(strings=600, n_max=1, max_steps=20, patience=20),
+        }
+    )
+    (entry,) = results_of(run_study(config, tmp_path / "run").folder)["results"]["accessibility"]
+    assert entry["strings"] == 600
+
+
 def test_every_certificate_holds(finished: Path) -> None:
     verdicts = verify_run(finished)
     assert verdicts

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,13 @@ _NOT_IN_KEY = {"strings", "batch_size"}
 
 
 def cram_key(
-    *, fingerprint: str, dtype: str, m: int, target: Int[np.ndarray, " n"], config: CramConfig
+    *,
+    fingerprint: str,
+    dtype: str,
+    m: int,
+    target: Int[np.ndarray, " n"],
+    config: CramConfig,
+    occurrence: int = 0,
 ) -> str:
     """Return the key of one cramming trial: 32 hex digits of a sha256.
 
@@ -30,6 +37,8 @@ def cram_key(
         The ids asked for, shape (n,).
     config
         Protocol, optimiser and seed; the number of strings and the batch size are left out.
+    occurrence
+        How often the same target came before among the strings asked for: each is a trial of its own.
     """
     asked = {
         "record": RECORD_VERSION,
@@ -38,9 +47,20 @@ def cram_key(
         "dtype": dtype,
         "m": m,
         "target": [int(i) for i in target],
+        "occurrence": occurrence,
         "config": config.model_dump(mode="json", exclude=_NOT_IN_KEY),
     }
     return digest(asked)
+
+
+def occurrences(targets: Int[np.ndarray, "strings n"]) -> list[int]:
+    """Return for each target how many equal ones stand before it."""
+    seen: Counter[bytes] = Counter()
+    counts = []
+    for target in targets:
+        counts.append(seen[target.tobytes()])
+        seen[target.tobytes()] += 1
+    return counts
 
 
 def digest(value: Any) -> str:

@@ -12,7 +12,7 @@ import torch
 from accelerate.utils import find_executable_batch_size
 
 from lmreach.config import StudyConfig
-from lmreach.engine.keys import cram_key, key_seed
+from lmreach.engine.keys import cram_key, key_seed, occurrences
 from lmreach.engine.provenance import provenance
 from lmreach.engine.store import Store
 from lmreach.errors import InputError, OutputError, problem
@@ -32,7 +32,7 @@ from lmreach.study.schedule import Cell, Chunk, Schedule
 
 # What is kept back of a budget to write results and draw the report.
 _CLOSING_S = 10.0
-_ROUND_SIZES = (8, 4, 2)
+_ROUND_SIZES = (8, 6, 4)
 _ROUND_WITHOUT_BUDGET = 32
 
 
@@ -225,7 +225,7 @@ class _Job:
         return schedule
 
     def _schedule(self) -> Schedule:
-        """Choose the strings per round: as many as let every cell have one round within the budget."""
+        """Choose the strings per round: as many as let every cell have two rounds within the budget."""
         cram_config, m = self.config.cram, self.config.m
         remaining = self._remaining()
         if remaining is None:
@@ -233,17 +233,25 @@ class _Job:
         self.progress.stage("timing one step")
         each = seconds_per_string(self.model, cram_config, rows=_ROUND_SIZES[0])
         weight = each * sum(m) * len(self.config.targets)
-        size = next((s for s in _ROUND_SIZES if s * weight <= remaining), _ROUND_SIZES[-1])
+        size = next((s for s in _ROUND_SIZES if 2 * s * weight <= remaining), _ROUND_SIZES[-1])
         return Schedule.of(self.config.targets, m, cram_config.strings, size)
 
     def _cram_chunk(self, store: Store, schedule: Schedule, chunk: Chunk) -> None:
         cell, began = chunk.cell, time.monotonic()
         n = self._limit(cell.m)
-        ids = self._ids(cell.target).ids[chunk.first : chunk.last, :n]
+        drawn = self._ids(cell.target).ids[: chunk.last, :n]
+        ids = drawn[chunk.first :]
         facts, settings = self.model.facts, self.config.cram
         keys = [
-            cram_key(fingerprint=facts.fingerprint, dtype=facts.dtype, m=cell.m, target=row, config=settings)
-            for row in ids
+            cram_key(
+                fingerprint=facts.fingerprint,
+                dtype=facts.dtype,
+                m=cell.m,
+                target=row,
+                config=settings,
+                occurrence=earlier,
+            )
+            for row, earlier in zip(ids, occurrences(drawn)[chunk.first :], strict=True)
         ]
         written = store.keys()
         missing = [i for i, key in enumerate(keys) if key not in written]
@@ -252,11 +260,12 @@ class _Job:
         def finished(one: Crammed) -> None:
             place = missing[one.index]
             record = _record(self.model, one, ids[place], chunk.first + place, pace.lap())
-            store.add(keys[place], cell.name, record)
             if one.reach > 0:
+                # First the proof, then the claim: a kill in between leaves no claim without its proof.
                 store.put_certificate(
                     keys[place], one.vectors, ids[place][: one.reach], self._claim(cell, one)
                 )
+            store.add(keys[place], cell.name, record)
             self.progress.string(cell.name, one.reach, one.outcome)
 
         done = self._cram(ids[missing], cell.m, [keys[i] for i in missing], finished) if missing else []

@@ -1,0 +1,67 @@
+"""Reach and cost of cramming under different settings, on the same strings and starts.
+
+    python benchmarks/cram_settings.py MODEL --m 1 --targets random --strings 16 '{}' '{"lr": 0.5}'
+
+Every setting is a JSON object of fields of `lmreach.config.CramConfig`. Prints one JSON line per setting.
+"""
+
+import argparse
+import json
+import time
+
+import numpy as np
+import torch
+
+from lmreach.config import CramConfig
+from lmreach.experiments.cram import cram
+from lmreach.experiments.targets import draw
+from lmreach.models.load import load
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("settings", nargs="+")
+    parser.add_argument("--m", type=int, default=1)
+    parser.add_argument("--targets", default="random")
+    parser.add_argument("--strings", type=int, default=16)
+    words = parser.parse_args()
+    model = load(words.model)
+    ids = draw(model, words.targets, words.strings, 64 * words.m, seed=0).ids
+    for text in words.settings:
+        positions: list[int] = []
+        begun = time.monotonic()
+        found = cram(
+            model,
+            ids,
+            words.m,
+            CramConfig(**json.loads(text)),
+            generators=[np.random.default_rng(i) for i in range(words.strings)],
+            batch_size=words.strings,
+            on_step=lambda _rows, count, seen=positions: seen.append(count),
+        )
+        reach = np.array([one.reach for one in found])
+        growth = [float(np.sqrt(np.mean(one.vectors**2))) / model.input_rms for one in found]
+        print(
+            json.dumps(
+                {
+                    "model": model.facts.name,
+                    "m": words.m,
+                    "targets": words.targets,
+                    "settings": json.loads(text),
+                    "median_reach": float(np.median(reach)),
+                    "mean_reach": round(float(reach.mean()), 2),
+                    "reaches": sorted(reach.tolist()),
+                    "vector_rms_over_input_rms": round(float(np.median(growth)), 1),
+                    "steps": sum(one.steps for one in found),
+                    "positions": sum(positions),
+                    "seconds": round(time.monotonic() - begun, 1),
+                    "threads": torch.get_num_threads(),
+                }
+            ),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

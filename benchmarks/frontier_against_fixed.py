@@ -1,6 +1,6 @@
-"""Does the frontier protocol under-reach? Its reaches against `fixed` optimisations at lengths around its n50.
+"""Does the frontier protocol under-reach? Its reaches against `fixed` runs at lengths around its n50.
 
-    python benchmarks/frontier_against_fixed.py MODEL [--m 1] [--targets random] [--strings 16] [--max-steps 300]
+    python benchmarks/frontier_against_fixed.py MODEL --m 1 --targets random --strings 16 --max-steps 300
 
 Frontier gives one reach per string. Fixed optimises the same strings, from the same starts, at single
 lengths and either emits all n tokens or fails. Both solve a share of strings at each length; a frontier

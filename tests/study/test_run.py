@@ -1,5 +1,6 @@
 """The main job from start to end on the untrained built-in: budget, interruption, resume, verification."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -194,6 +195,30 @@ def test_a_folder_in_use_is_refused(finished: Path, tmp_path: Path) -> None:
         resume_study(tmp_path)
     with pytest.raises(OutputError, match="folder of a run"):
         verify_run(tmp_path / "nowhere")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a place where not even root can write")
+def test_a_place_that_cannot_be_written_is_refused() -> None:
+    with pytest.raises(OutputError, match="choose another --out"):
+        run_study(QUICK, Path("/proc/lmreach/run"))
+
+
+def test_a_disk_that_fills_up_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials written before stay; the error names the folder and the remedy."""
+    written = []
+
+    def full(*_args: object, **_more: object) -> None:
+        written.append(1)
+        if len(written) > 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(
+        "lmreach.engine.store.save_file", lambda tensors, path, metadata: full() or path.touch()
+    )
+    with pytest.raises(OutputError, match=r"No space left.*free space"):
+        run_study(QUICK, tmp_path / "run")
+    with Store(tmp_path / "run") as store:
+        assert len(store.keys()) >= 3
 
 
 def test_other_weights_are_refused(finished: Path, tmp_path: Path) -> None:

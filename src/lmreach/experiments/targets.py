@@ -78,8 +78,8 @@ def _random(model: LoadedModel, strings: int, n: int, seed: int) -> Int[np.ndarr
     return pool[np.stack(rows)]
 
 
-# Strings are sampled in blocks of one fixed size, so that asking for more changes nothing drawn before. A step
-# of 32 rows costs hardly more than one of 8: reading a large head dominates both.
+# Strings are sampled in blocks of one fixed size, so that asking for more changes nothing drawn before.
+# A step of 32 rows costs hardly more than one of 8: reading a large head dominates both.
 _SELF_BLOCK = 32
 
 

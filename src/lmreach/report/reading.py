@@ -66,6 +66,19 @@ def tightest(results: Record) -> list[Record]:
     ]
 
 
+def extents(results: Record) -> list[Record]:
+    """Return where the vectors of each cell lie beside real inputs, for cells where all of it is known."""
+    names = ("median_rms_over_inputs", "inside_input_box", "strings")
+    given = [record.get("extent") for record in records(results, "accessibility")]
+    return [one for one in given if isinstance(one, dict) and all(is_number(one.get(n)) for n in names)]
+
+
+def rms_over_inputs(record: Record) -> Any:
+    """Return the median RMS of a cell's vectors over that of real inputs, or None."""
+    extent = record.get("extent")
+    return extent.get("median_rms_over_inputs") if isinstance(extent, dict) else None
+
+
 def targets(results: Record) -> list[str]:
     """Return the target kinds measured, in the order of the records."""
     every = [*records(results, "accessibility"), *records(results, "slopes")]

@@ -176,6 +176,23 @@ def _limit(results: Record) -> list[str]:
     return [
         f"{said} {_share(first)}".rstrip(),
         *([f"Under other premises the tightest limits are {join(others)}."] if others else []),
+        *_outside(results),
+    ]
+
+
+def _outside(results: Record) -> list[str]:
+    """Say whether the vectors that were used lie where the premise *input* wants them."""
+    found = reading.extents(results)
+    if not found or not any(limit.get("premise") == "input" for limit in reading.limits(results)):
+        return []
+    inside, strings = (sum(one[name] for one in found) for name in ("inside_input_box", "strings"))
+    if inside == strings:
+        return ["All vectors that were found lie inside the box of real inputs, as the premise “input” asks."]
+    most = max(one["median_rms_over_inputs"] for one in found)
+    return [
+        f"{number(inside)} of the {number(strings)} sets of vectors that were found lie inside the box of "
+        f"real inputs (up to {prose(most)} times their RMS, median of a kind and m): limits under “input” "
+        "do not bind the others."
     ]
 
 

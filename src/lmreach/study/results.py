@@ -13,6 +13,7 @@ from lmreach.models.facts import ModelFacts
 from lmreach.stats.accessibility import curve, half_length
 from lmreach.stats.information import Information
 from lmreach.stats.slope import fit_slope
+from lmreach.study.extent import Extent
 from lmreach.study.schedule import Cell, Skipped
 
 SCHEMA = 1
@@ -63,10 +64,11 @@ def accessibility_section(
     facts: ModelFacts,
     limits: Sequence[Limit],
     protocol: dict[str, Any],
+    extents: dict[str, Extent],
 ) -> list[dict[str, Any]]:
     """Return one entry per cell that has strings: curve, n50, information and ratios to every limit."""
     whole = [(cell, counted(trials.get(cell, []))) for cell in cells]
-    return [_cell_entry(cell, kept, facts, limits, protocol) for cell, kept in whole if kept]
+    return [_cell_entry(cell, kept, facts, limits, protocol, extents) for cell, kept in whole if kept]
 
 
 def _cell_entry(
@@ -75,6 +77,7 @@ def _cell_entry(
     facts: ModelFacts,
     limits: Sequence[Limit],
     protocol: dict[str, Any],
+    extents: dict[str, Extent],
 ) -> dict[str, Any]:
     reach, censored = _arrays(kept)
     limit = int(kept[0]["limit"])
@@ -101,11 +104,23 @@ def _cell_entry(
         "bits_per_coordinate": None if bits is None else bits.bits_per_coordinate,
         "bits_ids": None if bits is None else bits.bits_ids,
         "bits_vectors": 32 * cell.m * facts.width,
+        "extent": _extent([extents[t["key"]] for t in kept if t["key"] in extents]),
         "steps": sum(t["steps"] for t in kept),
         "seconds": sum(t["seconds"] for t in kept),
         "ratio_to_limits": {
             one.name: None if per_vector is None else one.tokens_per_vector / per_vector for one in limits
         },
+    }
+
+
+def _extent(found: Sequence[Extent]) -> dict[str, Any] | None:
+    """Return where the vectors of a cell lie beside real inputs; None if no string was reached."""
+    if not found:
+        return None
+    return {
+        "median_rms_over_inputs": float(np.median([one.rms_over_inputs for one in found])),
+        "inside_input_box": sum(one.inside_input_box for one in found),
+        "strings": len(found),
     }
 
 
@@ -196,13 +211,14 @@ def assemble(
     support: HiddenSupport | None,
     cells: Sequence[Cell],
     trials: dict[Cell, list[dict[str, Any]]],
+    extents: dict[str, Extent],
     skipped: Sequence[Skipped],
     notes: Sequence[tuple[str, str]],
     provenance: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the whole of results.json (schema 1)."""
     protocol = config.cram.model_dump(mode="json")
-    entries = accessibility_section(cells, trials, facts, limits, protocol)
+    entries = accessibility_section(cells, trials, facts, limits, protocol, extents)
     strings = Counter[str]()
     for entry in entries:
         strings[entry["target"]] += entry["strings"]

@@ -25,7 +25,8 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.study import folder as run_folder
-from lmreach.study.model_limits import model_limits
+from lmreach.study.extent import extents
+from lmreach.study.model_limits import input_box, model_limits
 from lmreach.study.probe import seconds_per_string
 from lmreach.study.results import assemble
 from lmreach.study.schedule import Cell, Chunk, Schedule
@@ -177,13 +178,15 @@ class _Job:
         schedule = self._cram_all(store)
         interrupted = self.asked_to_stop()
         cells = schedule.cells
+        trials = store.trials()
         results = assemble(
             self.config,
             self.model.facts,
             limits=found,
             support=support,
             cells=cells,
-            trials=_by_cell(store, cells),
+            trials=_by_cell(trials, cells),
+            extents=extents(store, trials, input_rms=self.model.input_rms, box=input_box(self.model)),
             skipped=schedule.skipped,
             notes=self.notes,
             provenance=self._provenance(interrupted),
@@ -378,9 +381,9 @@ def _record(model: LoadedModel, one: Crammed, ids: np.ndarray, index: int, secon
     }
 
 
-def _by_cell(store: Store, cells: list[Cell]) -> dict[Cell, list[dict[str, Any]]]:
+def _by_cell(trials: list[dict[str, Any]], cells: list[Cell]) -> dict[Cell, list[dict[str, Any]]]:
     named = {cell.name: cell for cell in cells}
     found: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
-    for trial in store.trials():
+    for trial in trials:
         found[named[trial["cell"]]].append(trial)
     return dict(found)

@@ -49,7 +49,7 @@ def test_verdicts_are_said_and_no_number_is_made_up(verdict, said):
     text = headline(sample.without_answers(verdict))
     assert said in text
     assert "is not known: fewer than two values of m have an n50." in text
-    assert "times" not in text
+    assert " times (" not in text, "no ratio to a limit without a measured slope"
 
 
 def test_nothing_measured():

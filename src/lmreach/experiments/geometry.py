@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from lmreach.experiments.targets import draw
 from lmreach.models.loaded import LoadedModel
+
+__all__ = ["HiddenSupport", "StateStream", "hidden_support", "state_blocks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,10 @@ def hidden_support(
     if model.facts.context is not None:
         length = min(length, model.facts.context - 1)
     prompts = max(1, round(positions / length / len(kinds)))
-    seen = _Stream(model)
+    seen = StateStream(model)
     for kind in kinds:
         ids = torch.from_numpy(draw(model, kind, prompts, length, seed=seed).ids)
-        for states in _states(model, ids):
+        for states in state_blocks(model, ids):
             if stop():
                 break
             seen.add(states)
@@ -92,13 +94,14 @@ def hidden_support(
 
 
 @torch.no_grad()
-def _states(model: LoadedModel, ids: Tensor) -> Iterator[Float[Tensor, "k h"]]:
+def state_blocks(model: LoadedModel, ids: Int[Tensor, "prompts n"]) -> Iterator[Float[Tensor, "k h"]]:
+    """Yield the final hidden states of all positions in float64, a block of prompts at a time."""
     for block in ids.to(model.device).split(_PROMPTS_AT_ONCE):
         yield model.hidden(model.input_vectors(block)).flatten(0, 1).double()
 
 
-class _Stream:
-    """Running extremes and sums of states."""
+class StateStream:
+    """Running extremes and sums of states; its size depends on the width alone."""
 
     def __init__(self, model: LoadedModel) -> None:
         norm = model.final_norm
@@ -114,6 +117,7 @@ class _Stream:
         self._units: Tensor | None = None
 
     def add(self, states: Float[Tensor, "k h"]) -> None:
+        """Take states in; they are not kept."""
         states = states.cpu()
         low, high = states.amin(0), states.amax(0)
         units = torch.nn.functional.normalize(states, dim=1).sum(0)
@@ -128,7 +132,15 @@ class _Stream:
             inner = (states - self._bias)[:, live] / self._gain[live]
             self._fraction = max(self._fraction, float(inner.norm(dim=1).max()) / states.shape[1] ** 0.5)
 
+    @property
+    def mean_direction(self) -> Float[Tensor, " h"]:
+        """Unit vector along the sum of unit vectors (zeros before any state)."""
+        if self._units is None:
+            return torch.zeros(0, dtype=torch.float64)
+        return torch.nn.functional.normalize(self._units, dim=0)
+
     def result(self, kinds: tuple[str, ...], length: int) -> HiddenSupport | None:
+        """Return what was seen so far, or None before any state."""
         if self._low is None or self._high is None or self._units is None:
             return None
         count = self.samples
@@ -140,8 +152,8 @@ class _Stream:
             l1_max=float(self._norms[0]),
             l2_max=float(self._norms[1]),
             linf_max=float(self._norms[2]),
-            low=self._low.numpy(),
-            high=self._high.numpy(),
+            low=self._low.numpy().copy(),
+            high=self._high.numpy().copy(),
             mean_cos=(float(self._units.square().sum()) - count) / pairs,
             ellipsoid_fraction=self._fraction if self._gain is not None else None,
         )

@@ -70,8 +70,8 @@ class Recipe:
         Seed of the weights, the windows and the held-out passages.
     """
 
-    steps: int = 4000
-    decay: int = 1500
+    steps: int = 6900
+    decay: int = 800
     warmup: int = 50
     tokens_per_step: int = 4096
     vocab: int = 512

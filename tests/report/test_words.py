@@ -16,7 +16,9 @@ def headline(results):
 
 def test_headline_of_an_ordinary_study():
     results = sample.study()
-    first, further, limit, others, outside = (sentence.replace("\u00a0", " ") for sentence in words.headline(results))
+    first, further, limit, others, outside = (
+        sentence.replace("\u00a0", " ") for sentence in words.headline(results)
+    )
     assert first == (
         "From one prompt vector, builtin:verse could be made to emit 2.4 random tokens (n50; 95 % interval "
         "2.0 to 2.7) and 5.4 tokens of its own text (4.6 to 6.2)."
@@ -34,7 +36,9 @@ def test_headline_of_an_ordinary_study():
         "one vector reaches at most a share of 10⁻⁶⁹⁹ (e⁻¹⁶⁰⁹) of all sequences of twice that length" in limit
     )
     assert others == "Under other premises the tightest limits are 219 under “input” and 819 under “format”."
-    assert outside.startswith("30 of the 320 sets of vectors that were found lie inside the box of real inputs")
+    assert outside.startswith(
+        "30 of the 320 sets of vectors that were found lie inside the box of real inputs"
+    )
 
 
 @pytest.mark.parametrize(

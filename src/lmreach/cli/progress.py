@@ -22,7 +22,7 @@ class Terminal:
         self._task: TaskID | None = None
         self._done = 0
         self._total = 0
-        self._expected = ""
+        self._ends: float | None = None
         self._spoke = 0.0
         self._begun = time.monotonic()
         if self._console.is_terminal:
@@ -59,17 +59,23 @@ class Terminal:
         self._done += 1
         text = f"{cell}: reached {reach} tokens ({outcome.replace('_', ' ')})"
         if self._bar is None and time.monotonic() - self._spoke > _QUIET_S:
-            self._say(f"{text}, {self._done} of {self._total} strings{self._expected}")
-        self._update(description=text, completed=self._done)
+            self._say(f"{text}, {self._done} of {self._total} strings{self._left(', ')}")
+        self._update(description=text, completed=self._done, expected=self._left())
 
     def expect(self, seconds: float | None) -> None:
         """Set how long the rest will take, as measured so far."""
-        self._expected = "" if seconds is None else f", about {_spoken(seconds)} left"
-        self._update(expected=self._expected.removeprefix(", "))
+        self._ends = None if seconds is None else time.monotonic() + seconds
+        self._update(expected=self._left())
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
         self._say(text)
+
+    def _left(self, lead: str = "") -> str:
+        """Return the time left until the expected end, which is set anew with every batch of strings."""
+        if self._ends is None:
+            return ""
+        return f"{lead}about {_spoken(max(self._ends - time.monotonic(), 0.0))} left"
 
     def _update(self, **what: Any) -> None:
         if self._bar is not None and self._task is not None:

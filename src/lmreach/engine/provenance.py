@@ -14,7 +14,7 @@ from lmreach import __version__
 _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "gguf", "accelerate")
 
 
-def provenance(*, threads: int, device: str) -> dict[str, Any]:
+def provenance(*, threads: int, device: str, started: datetime) -> dict[str, Any]:
     """Return what identifies the software and machine behind a result.
 
     Parameters
@@ -23,6 +23,8 @@ def provenance(*, threads: int, device: str) -> dict[str, Any]:
         Threads that the arithmetic really used.
     device
         Device that the model really sat on.
+    started
+        When the run began.
     """
     return {
         "lmreach": __version__,
@@ -34,7 +36,7 @@ def provenance(*, threads: int, device: str) -> dict[str, Any]:
         "threads": threads,
         "device": device,
         "git_commit": _commit(),
-        "started": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "started": started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
 
 

@@ -4,6 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,7 @@ class _Job:
         self.command = command
         self.progress = progress
         self.begun = begun
+        self.started = datetime.now(UTC) - timedelta(seconds=time.monotonic() - begun)
         self.deadline = None if config.budget_s is None else begun + config.budget_s - _CLOSING_S
         self.asked_to_stop = stop
         self.notes: list[tuple[str, str]] = []
@@ -339,7 +341,9 @@ class _Job:
     def _provenance(self, interrupted: bool) -> dict[str, Any]:
         facts = self.model.facts
         return {
-            **provenance(threads=torch.get_num_threads(), device=str(self.model.device)),
+            **provenance(
+                threads=torch.get_num_threads(), device=str(self.model.device), started=self.started
+            ),
             "dtype": facts.dtype,
             "vector_dtype": "float32",
             "fingerprint": facts.fingerprint,

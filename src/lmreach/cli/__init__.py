@@ -29,6 +29,8 @@ app = App(
 _COMMANDS = {
     "study": "The main job: limits and measurement side by side, in one report.",
     "bounds": "Limits from theory, from a model or from four numbers.",
+    "support": "Where final hidden states lie, measured; for bounds --support.",
+    "paper": "The published table beside our limits.",
     "cram": "Optimise prompt vectors until greedy decoding emits the target.",
     "verify": "Decode every certificate of a run again.",
     "resume": "Go on with an interrupted or budget-limited run.",

@@ -5,8 +5,10 @@ states, the second the largest angle to two axes. Memory depends on the width, n
 """
 
 import math
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import IO
 
 import numpy as np
 import torch
@@ -115,30 +117,48 @@ def measure_support(
         For no positions, or a length outside the context.
     """
     _check(model, positions, lengths)
+    # Prompts wait on disk for the second pass: sampling them again would take longer than all the rest.
+    with tempfile.TemporaryFile() as spool:
+        return _two_passes(model, positions, lengths, kinds, seed, say, spool)
+
+
+def _two_passes(
+    model: LoadedModel,
+    positions: int,
+    lengths: tuple[int, ...],
+    kinds: tuple[str, ...],
+    seed: int,
+    say: Callable[[str], None],
+    spool: IO[bytes],
+) -> SupportReport:
     share = positions / len(lengths) / len(kinds)
     stream, sample, growth = StateStream(model), _Sample(seed), list[Growth]()
-    following = 256
+    following, blocks = 256, 0
     for length in lengths:
         part = StateStream(model)
         for kind in kinds:
             say(f"{kind} prompts of {length} tokens")
-            for states in _blocks(model, kind, length, share, seed):
+            for ids in _prompts(model, kind, length, max(1, round(share / length)), seed):
+                np.save(spool, ids.numpy())
+                blocks += 1
+                states = torch.cat(list(state_blocks(model, ids))).cpu()
                 for target in (part, stream, sample):
                     target.add(states)
                 if stream.samples >= following:
                     growth.append(Growth("samples", stream.samples, _result(stream, kinds, length)))
                     following = 4 * stream.samples
         growth.append(Growth("length", length, _result(part, kinds, length)))
-    growth.append(Growth("samples", stream.samples, _result(stream, kinds, max(lengths))))
+    if following != 4 * stream.samples:
+        growth.append(Growth("samples", stream.samples, _result(stream, kinds, max(lengths))))
     kept = sample.units
     axes = torch.stack([stream.mean_direction, _cap_axis(kept)])
     least = torch.ones(2, dtype=torch.float64)
-    for length in lengths:
-        for kind in kinds:
-            say(f"angles of {kind} prompts of {length} tokens")
-            for states in _blocks(model, kind, length, share, seed):
-                units = torch.nn.functional.normalize(states.cpu(), dim=1)
-                least = torch.minimum(least, (units @ axes.T).amin(0))
+    say("angles to the axes of two cones")
+    spool.seek(0)
+    for _ in range(blocks):
+        for states in state_blocks(model, torch.from_numpy(np.load(spool))):
+            units = torch.nn.functional.normalize(states.cpu(), dim=1)
+            least = torch.minimum(least, (units @ axes.T).amin(0))
     angles = torch.arccos(least.clamp(-1, 1))
     best, narrow = int(angles.argmin()), float(angles.min())
     smallest = _smallest_cosine(kept)
@@ -175,17 +195,13 @@ def _result(stream: StateStream, kinds: tuple[str, ...], length: int) -> HiddenS
     return seen
 
 
-def _blocks(
-    model: LoadedModel, kind: str, length: int, share: float, seed: int
-) -> Iterator[Float[Tensor, "k h"]]:
-    for ids in _prompts(model, kind, length, max(1, round(share / length)), seed):
-        yield from state_blocks(model, ids)
-
-
 def _prompts(
     model: LoadedModel, kind: str, length: int, count: int, seed: int
 ) -> Iterator[Int[Tensor, "prompts n"]]:
     """Yield the prompts; random and self-sampled ones are drawn a block at a time and not kept."""
+    if kind == "self" and model.facts.context is not None:
+        # A sampled prompt starts from one more position, which must fit too.
+        length = min(length, model.facts.context - 1)
     if kind not in ("random", "self"):
         yield from torch.from_numpy(draw(model, kind, count, length, seed=seed).ids).split(_PROMPTS)
         return

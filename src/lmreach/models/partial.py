@@ -8,7 +8,6 @@ model is loaded and a note says so.
 
 import copy
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -148,6 +147,10 @@ def _light(spec: str | Path, config: LoadConfig) -> Parts:
         return _from_folder(folder, found.name, config)
     assert found.path is not None, "find gives a path for files and folders"
     if found.kind == "gguf":
+        # A converted copy has the tokenizer that every other command counts V with.
+        kept = gguf_file._whole_entry(gguf_file._sha256(found.path))
+        if kept is not None:
+            return _from_folder(kept.folder, found.path.name, config)
         return _from_gguf(found.path, config)
     return _from_folder(found.path, found.name, config)
 
@@ -177,14 +180,17 @@ def _from_folder(folder: Path, name: str, config: LoadConfig) -> Parts:
 
 
 def _from_gguf(path: Path, config: LoadConfig) -> Parts:
-    contents = gguf_file._check(path)
-    assert contents.elements > 0, "checked"
+    gguf_file._check(path)
     tensors = _Gguf(GGUFReader(path))
     try:
         settings = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
     except LIBRARY_ERRORS as error:
         raise _NeedsWhole(f"its metadata was not understood ({type(error).__name__})") from error
     skeleton = _skeleton(settings, config)
+    wiring = skeleton.probed.wiring
+    tensors.names = {skeleton.name(wiring.head): "output", skeleton.name(wiring.embed): "token_embd"}
+    if skeleton.norm is not None:
+        tensors.names[skeleton.norm.name] = "output_norm"
     rows = _table_rows(skeleton, tensors)
     usable, special = tensors.usable_and_special(rows)
     final = skeleton.probed.final_norm
@@ -195,9 +201,7 @@ def _from_gguf(path: Path, config: LoadConfig) -> Parts:
         final = FinalNorm(
             final.kind,
             factor * _vector(tensors, skeleton.norm.name, "weight", width),
-            np.zeros(width)
-            if bias is None
-            else factor * _vector(tensors, skeleton.norm.name, "bias", width),
+            np.zeros(width) if bias is None else factor * _vector(tensors, skeleton.norm.name, "bias", width),
         )
     return _parts(path.name, skeleton, tensors, (rows, usable, np.setdiff1d(usable, special)), final)
 
@@ -246,13 +250,13 @@ def _skeleton(settings: Any, config: LoadConfig) -> _Skeleton:
 
 
 def _cut(settings: Any) -> Any:
-    """Return the config with one narrow block and few rows; widths stay, since norms and scales hang on them."""
+    """Return the config with one narrow block and few rows; norms and scales hang on widths, which stay."""
     small = copy.deepcopy(settings)
     text = small.get_text_config()
     text.vocab_size, text.num_hidden_layers, text.pad_token_id = _ROWS, 1, None
     if isinstance(getattr(text, "intermediate_size", None), int):
         text.intermediate_size = _INNER
-    if getattr(text, "layer_types", None):
+    if text.__dict__.get("layer_types"):
         text.layer_types = text.layer_types[-1:]
     return small
 
@@ -290,9 +294,7 @@ def _parts(
     low, high = _input_range(skeleton, tensors, plain)
     probed = skeleton.probed
     notes = (f"{rows} rows, {len(usable)} usable",) if len(usable) < rows else ()
-    return Parts(
-        name, probed.width, probed.hidden_width, rows, len(usable), final, low, high, notes=notes
-    )
+    return Parts(name, probed.width, probed.hidden_width, rows, len(usable), final, low, high, notes=notes)
 
 
 def _input_range(
@@ -370,6 +372,7 @@ class _Gguf:
     """The three tensors of a GGUF file that are not in its layers, under the names the format gives them."""
 
     def __init__(self, reader: GGUFReader) -> None:
+        self.names: dict[str, str] = {}
         self._reader = reader
         self._tensors = {tensor.name: tensor for tensor in reader.tensors}
 
@@ -391,9 +394,5 @@ class _Gguf:
         kinds = np.array([] if types is None else types.contents())
         return np.arange(count, dtype=np.int64), np.flatnonzero(kinds == _CONTROL)
 
-    @staticmethod
-    def _name(module: str, leaf: str) -> str:
-        return f"{module}.{leaf}"
-
-
-_ = json
+    def _name(self, module: str, leaf: str) -> str:
+        return f"{self.names[module]}.{leaf}"

@@ -148,7 +148,7 @@ def _further(results: Record) -> list[str]:
             known.append(f"{prose(slope['slope'])} {kind} ({told})")
         else:
             reason = slope.get("words") or str(slope.get("verdict", "no reason given")).replace("_", " ")
-            unknown.setdefault(str(reason).rstrip("."), []).append(kind)
+            unknown.setdefault(str(reason).removeprefix("not known: ").rstrip("."), []).append(kind)
     if not known and not unknown:
         return ["How much a further vector adds was not estimated."]
     said = [f"Each further vector adds {join(known)}{_span(results)}."] if known else []

@@ -1,0 +1,98 @@
+"""bounds, support and paper as typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lmreach.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    with pytest.raises(SystemExit) as end:
+        main(list(words))
+    caught = capsys.readouterr()
+    assert end.value.code == code, caught.err
+    return caught.err if code else caught.out
+
+
+def test_the_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, "bounds", "builtin:random", "-m", "4", "-n", "100", "--unbounded")
+    assert max(map(len, out.splitlines())) <= 80
+    assert "all up" in out
+    assert "\n*norm ellipsoid" in out
+    assert "norm ellipsoid: 10^" in out
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "tf32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2", "int8", "int4"]
+)
+def test_every_format_without_a_model(capsys: pytest.CaptureFixture[str], dtype: str) -> None:
+    words = ("--width", "65536", "--vocab", "50304", "--limit-dtype", dtype, "-m", "1000000", "-n", "7")
+    found = json.loads(run(capsys, "bounds", *words, "--unbounded", "--json"))
+    ball, every = found["limits"]
+    assert ball["tightest"]
+    assert every["name"] == "every finite value"
+    assert dtype in every["note"]
+    assert found["unbounded_log10_tokens"]["ball (paper)"] > 1000
+
+
+def test_stored_vectors_are_half_precision_unless_said(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("bounds", "--width", "8", "--vocab", "9", "--json")
+    for more, values in (
+        ((), "63487"),
+        (("--dtype", "bfloat16"), "65279"),
+        (("--dtype", "float32"), "4278190079"),
+        (("--vector-dtype", "bf16"), "65279"),
+    ):
+        assert values in json.loads(run(capsys, *words, *more))["limits"][1]["note"]
+
+
+def test_support_feeds_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = str(tmp_path / "s.safetensors")
+    words = ("support", "builtin:random", "--positions", "400", "--lengths", "4", "16", "--no-progress")
+    shown = run(capsys, *words, "--out", file)
+    assert max(map(len, shown.splitlines()[:-1])) <= 100
+    assert "half-angle" in shown
+    measured = json.loads(run(capsys, *words, "--json"))
+    assert measured["lengths"] == [4, 16]
+    assert {step["by"] for step in measured["growth"]} == {"length", "samples"}
+    found = json.loads(run(capsys, "bounds", "builtin:random", "--support", file, "--json"))["limits"]
+    by_name = {limit["name"]: limit for limit in found}
+    assert by_name["cone (paper)"]["packing"] == "convention"
+    assert not by_name["cone (paper)"]["tightest"]
+    assert by_name["enclosing cone"]["packing"] == "proved"
+    assert by_name["enclosing cone"]["log_packing_nats"] <= by_name["ball (paper)"]["log_packing_nats"] + 1e-9
+    assert "box of hidden states" in by_name
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("bounds", "builtin:random", "--support", "none"), "none"),
+        (("bounds", "builtin:random", "--vector-dtype", "float61"), "float61"),
+        (("support", "builtin:random", "--lengths", "600"), "512"),
+        (("support", "builtin:random", "--positions", "0"), "positions"),
+        (("support", "builtin:random", "--prompts", "words"), "words"),
+        (("support", "builtin:random", "--limit-dtype", "float61"), "float61"),
+        (("support", "builtin:random", "--seed", "-1"), "seed"),
+        (("paper", "--dtype", "flaot16"), "float16"),
+    ],
+)
+def test_refusals_are_one_line(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str) -> None:
+    err = run(capsys, *words, *(("--no-progress",) if words[0] == "support" else ()), code=2)
+    assert said in err
+    assert err.startswith("lmreach: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_the_published_table(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, "paper")
+    assert max(map(len, out.splitlines())) <= 100
+    assert "5.9386" in out
+    assert "6.528" in out
+    assert "carries" in out or "cancels" in out
+    assert "underflows" in out
+    entry = json.loads(run(capsys, "paper", "--json"))
+    assert len(entry["models"]) == 11
+    assert len(entry["notes"]) >= 4

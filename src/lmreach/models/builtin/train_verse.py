@@ -70,8 +70,8 @@ class Recipe:
         Seed of the weights, the windows and the held-out passages.
     """
 
-    steps: int = 6900
-    decay: int = 800
+    steps: int = 700
+    decay: int = 350
     warmup: int = 50
     tokens_per_step: int = 4096
     vocab: int = 512
@@ -81,8 +81,8 @@ class Recipe:
     matrix_rate: float = 0.03
     other_rate: float = 2e-3
     embedding_std: float = 0.3
-    lookup: float = 0.15
-    dictionary: float = 0.25
+    lookup: float = 0.0
+    dictionary: float = 0.35
     noise: float = 0.3
     seed: int = 0
 

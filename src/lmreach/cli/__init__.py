@@ -33,6 +33,8 @@ _COMMANDS = {
     "paper": "The published table beside our limits.",
     "cram": "Optimise prompt vectors until greedy decoding emits the target.",
     "verify": "Decode every certificate of a run again.",
+    "decode": "The text that a certificate's vectors emit.",
+    "export": "A certificate as a PEFT adapter or plain safetensors.",
     "resume": "Go on with an interrupted or budget-limited run.",
     "status": "How far a run is.",
     "report": "Render the report of a run again.",

@@ -3,27 +3,64 @@
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from lmreach.cli.options import Json
 
+if TYPE_CHECKING:
+    from lmreach.study.verify import Verdict
 
-def verify(run: str, /, *, json: Json = False) -> int:
+
+def verify(
+    run: str,
+    /,
+    *,
+    quantise: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Also round the vectors to narrower formats: how many bits does a vector really need?",
+        ),
+    ] = False,
+    json: Json = False,
+) -> int:
     """Decode every certificate of a run again, and say which claims hold; exit code 1 if one does not.
+
+    Decoding is greedy, at batch 1, in the run's dtype and in float32: a claim that holds in only one of them
+    is fragile, and counts as one that does not hold.
 
     Parameters
     ----------
     run
         Folder of the run.
     """
-    from lmreach.study.verify import verify_run
+    from lmreach.experiments.quantise import FORMATS
+    from lmreach.study.verify import quantised_summary, verify_run
 
-    verdicts = verify_run(Path(run))
-    failed = [one for one in verdicts if not one.held]
+    verdicts = verify_run(Path(run), formats=tuple(FORMATS) if quantise else ())
+    rows = quantised_summary(verdicts)
     if json:
-        print(dumps([asdict(one) for one in verdicts], indent=1))
+        entry: dict[str, Any] = {"verdicts": [asdict(one) for one in verdicts], "quantised": rows}
+        print(dumps(entry, indent=1, allow_nan=False))
     else:
-        for one in failed:
-            print(f"FAILED {one.key} ({one.cell}): {one.why}")
-        tokens = sum(one.emitted for one in verdicts if one.held)
-        print(f"{len(verdicts) - len(failed)} of {len(verdicts)} certificates held ({tokens} tokens)")
-    return 1 if failed else 0
+        _print(verdicts, rows)
+    return 0 if all(one.held for one in verdicts) else 1
+
+
+def _print(verdicts: "list[Verdict]", rows: list[dict[str, Any]]) -> None:
+    for one in verdicts:
+        if not one.held:
+            print(f"{one.status.upper()} {one.key} ({one.cell}): {one.why}")
+    held = [one for one in verdicts if one.held]
+    tokens = sum(one.emitted for one in held)
+    print(f"{len(held)} of {len(verdicts)} certificates held ({tokens} tokens)")
+    if rows:
+        print("\nvectors rounded to    bits/coordinate   claims that hold whole   tokens that still come out")
+    for row in rows:
+        whole, kept = f"{row['hold_whole']} of {row['claims']}", f"{row['tokens_kept']} of"
+        print(
+            f"{row['format']:<20}{row['bits_per_coordinate']:>17.2f}{whole:>25}"
+            f"{kept + ' ' + str(row['tokens_claimed']):>29}"
+        )

@@ -1,17 +1,24 @@
 """Verify a run: decode every certificate again, and say which claims hold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
 import torch
+from jaxtyping import Float, Int
 
 from lmreach.config import LoadConfig, StudyConfig
 from lmreach.engine.store import Store, read_certificate
 from lmreach.errors import LmreachError, OutputError, problem
+from lmreach.experiments.quantise import FORMATS, quantise
 from lmreach.models.decode import emitted_prefix
 from lmreach.models.load import load
+from lmreach.models.loaded import LoadedModel
 from lmreach.study.folder import existing
+
+Status = Literal["held", "fragile", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +31,55 @@ class Verdict:
         The trial's key.
     cell
         Target kind and m.
-    held
-        Whether greedy decoding emitted every id, with a top-two gap above 0 at every step.
-    emitted, claimed
-        Tokens emitted and tokens claimed.
+    status
+        ``held``: greedy decoding at batch 1 emitted every id, with a top-two gap above 0 at every step, both
+        in the run's dtype and in float32; ``fragile``: in one of them only; ``failed``: in neither.
+    emitted, emitted_float32
+        Tokens emitted in the run's dtype and in float32.
+    claimed
+        Tokens claimed.
+    width
+        Coordinates of a vector; 0 where the certificate could not be read.
+    quantised
+        Tokens emitted after the vectors were rounded to a format, by its name; empty unless asked for.
     why
         Empty when held; else what went wrong.
     """
 
     key: str
     cell: str
-    held: bool
+    status: Status
     emitted: int
+    emitted_float32: int
     claimed: int
+    width: int
+    quantised: dict[str, int]
+    why: str
+
+    @property
+    def held(self) -> bool:
+        """Whether the claim holds in both dtypes."""
+        return self.status == "held"
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A trial that claims something, and its certificate or why that cannot be read."""
+
+    key: str
+    cell: str
+    claimed: list[int]
+    vectors: Float[np.ndarray, "m d"] | None
+    ids: Int[np.ndarray, " n"]
     why: str
 
 
 def verify_run(
-    run: Path, *, load_config: LoadConfig | None = None, on_verdict: Callable[[Verdict], None] | None = None
+    run: Path,
+    *,
+    formats: tuple[str, ...] = (),
+    load_config: LoadConfig | None = None,
+    on_verdict: Callable[[Verdict], None] | None = None,
 ) -> list[Verdict]:
     """Decode every certificate of a run again and compare with what the ledger claims.
 
@@ -49,6 +87,9 @@ def verify_run(
     ----------
     run
         Folder of the run.
+    formats
+        Names of `lmreach.experiments.quantise.FORMATS`: the vectors are also rounded to each of these and
+        decoded in the run's dtype.
     load_config
         How to load the model; None: as the run did.
     on_verdict
@@ -67,7 +108,8 @@ def verify_run(
     """
     with Store(existing(run)) as store:
         config = StudyConfig.model_validate(store.meta("config"))
-        model = load(config.model, load_config or config.load)
+        chosen = load_config or config.load
+        model = load(config.model, chosen)
         if model.facts.fingerprint != store.meta("fingerprint"):
             raise OutputError(
                 problem(
@@ -76,32 +118,80 @@ def verify_run(
                     "bring the same weights",
                 )
             )
-        verdicts = []
-        for trial in store.trials():
-            if trial["reach"] == 0:
-                continue
-            claimed = trial["ids"][: trial["reach"]]
-            path = store.certificate_path(trial["key"])
-            try:
-                vectors, ids, _ = read_certificate(path)
-            except LmreachError as error:
-                verdict = Verdict(trial["key"], trial["cell"], False, 0, len(claimed), str(error))
-            else:
-                emission = emitted_prefix(
-                    model, torch.from_numpy(vectors).to(model.device), ids, bos=config.cram.bos
-                )
-                verdict = _judge(trial["key"], trial["cell"], emission.reach, ids.tolist(), claimed)
-            verdicts.append(verdict)
-            if on_verdict is not None:
-                on_verdict(verdict)
+        claims = list(_claims(store))
+    emitted = [_emitted(model, claim, config) for claim in claims]
+    rounded = [{name: _emitted(model, claim, config, name) for name in formats} for claim in claims]
+    if chosen.dtype == "float32":
+        exact = emitted
+    else:
+        del model  # two copies of a large model may not fit
+        wide = load(config.model, chosen.model_copy(update={"dtype": "float32"}))
+        exact = [_emitted(wide, claim, config) for claim in claims]
+    verdicts = []
+    for claim, here, there, others in zip(claims, emitted, exact, rounded, strict=True):
+        verdicts.append(_judge(claim, here, there, others, chosen.dtype))
+        if on_verdict is not None:
+            on_verdict(verdicts[-1])
     return verdicts
 
 
-def _judge(key: str, cell: str, emitted: int, ids: list[int], claimed: list[int]) -> Verdict:
-    if ids != claimed:
-        return Verdict(key, cell, False, 0, len(claimed), "the certificate's ids are not the trial's")
-    if emitted < len(claimed):
-        return Verdict(
-            key, cell, False, emitted, len(claimed), f"only {emitted} of {len(claimed)} ids came out"
+def quantised_summary(verdicts: list[Verdict]) -> list[dict[str, Any]]:
+    """Return, per format, how many claims hold after rounding and how many of their tokens still come out.
+
+    The tokens are those of the longest prefix of each claim that is emitted.
+    """
+    rows = []
+    width = max((one.width for one in verdicts), default=0)
+    for name in verdicts[0].quantised if width else ():
+        kept = [(one.quantised[name], one.claimed) for one in verdicts]
+        claimed = sum(whole for _, whole in kept)
+        rows.append(
+            {
+                "format": name,
+                "bits_per_coordinate": FORMATS[name].bits_per_coordinate(width),
+                "claims": len(kept),
+                "hold_whole": sum(some == whole for some, whole in kept),
+                "tokens_kept": sum(some for some, _ in kept),
+                "tokens_claimed": claimed,
+            }
         )
-    return Verdict(key, cell, True, emitted, len(claimed), "")
+    return rows
+
+
+def _claims(store: Store) -> Iterator[_Claim]:
+    for trial in store.trials():
+        if trial["reach"] == 0:
+            continue
+        claimed = trial["ids"][: trial["reach"]]
+        vectors, ids, why = None, np.empty(0, dtype=np.int64), ""
+        try:
+            vectors, ids, _ = read_certificate(store.certificate_path(trial["key"]))
+        except LmreachError as error:
+            why = str(error)
+        else:
+            if ids.tolist() != claimed:
+                vectors, why = None, "the certificate's ids are not the trial's"
+        yield _Claim(trial["key"], trial["cell"], claimed, vectors, ids, why)
+
+
+def _emitted(model: LoadedModel, claim: _Claim, config: StudyConfig, name: str | None = None) -> int:
+    if claim.vectors is None:
+        return 0
+    vectors = torch.from_numpy(claim.vectors)
+    if name is not None:
+        vectors = quantise(vectors, name)
+    return emitted_prefix(model, vectors.to(model.device), claim.ids, bos=config.cram.bos).reach
+
+
+def _judge(claim: _Claim, emitted: int, exact: int, quantised: dict[str, int], dtype: str) -> Verdict:
+    wanted = len(claim.claimed)
+    good = (claim.vectors is not None and emitted == wanted, claim.vectors is not None and exact == wanted)
+    status: Status = "held" if all(good) else "fragile" if any(good) else "failed"
+    why = claim.why
+    if status == "fragile":
+        where, count = (dtype, emitted) if not good[0] else ("float32", exact)
+        why = f"only {count} of {wanted} ids came out in {where}"
+    elif status == "failed" and not why:
+        why = f"only {emitted} of {wanted} ids came out"
+    width = 0 if claim.vectors is None else claim.vectors.shape[1]
+    return Verdict(claim.key, claim.cell, status, emitted, exact, wanted, width, quantised, why)

@@ -1,0 +1,178 @@
+"""One certificate by itself: find the model it speaks of, decode it, hand it on in other formats."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from safetensors.numpy import save_file
+
+from lmreach.config import Bos, LoadConfig, StudyConfig
+from lmreach.engine.store import Store, read_certificate
+from lmreach.errors import InputError, OutputError, problem
+from lmreach.models.decode import Decoded, greedy
+from lmreach.models.load import load
+from lmreach.models.loaded import LoadedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Vectors, the ids they were confirmed to emit, and the claim.
+
+    Attributes
+    ----------
+    vectors
+        Shape (m, d), in the space of ``inputs_embeds``.
+    ids
+        Shape (n,).
+    claim
+        Model name, fingerprint, dtype, m, place of the start token, smallest gap, all as text.
+    model
+        What to load: as given, else as the run did.
+    config
+        How to load it.
+    """
+
+    vectors: Float[np.ndarray, "m d"]
+    ids: Int[np.ndarray, " n"]
+    claim: dict[str, str]
+    model: str
+    config: LoadConfig
+
+    @property
+    def bos(self) -> Bos:
+        """Where the start token stood."""
+        word = self.claim.get("bos", "none")
+        if word not in ("none", "before", "after"):
+            raise OutputError(problem("a start token none, before or after", repr(word), "run it again"))
+        return word  # type: ignore[return-value]
+
+
+def open_certificate(path: Path, model: str | None = None) -> Certificate:
+    """Read a certificate and find its model: the one named, else the one of the run it lies in.
+
+    Raises
+    ------
+    OutputError
+        Not a certificate.
+    InputError
+        It lies outside of a run and no model was named.
+    """
+    if not path.is_file():
+        raise InputError(
+            problem("a certificate file", f"'{path}', which is none", "see the certificates folder of a run")
+        )
+    vectors, ids, claim = read_certificate(path)
+    run = path.resolve().parent.parent
+    if (run / "store.sqlite").is_file():
+        with Store(run) as store:
+            config = StudyConfig.model_validate(store.meta("config"))
+        return Certificate(vectors, ids, claim, model or config.model, config.load)
+    if model is None:
+        named = claim.get("model", "an unknown model")
+        raise InputError(
+            problem(
+                "a certificate inside its run, or --model", "neither", f"pass --model; it speaks of {named}"
+            )
+        )
+    return Certificate(vectors, ids, claim, model, LoadConfig())
+
+
+def load_for(certificate: Certificate) -> LoadedModel:
+    """Load the model of a certificate.
+
+    Raises
+    ------
+    OutputError
+        Its weights are not those that the certificate speaks of.
+    """
+    model = load(certificate.model, certificate.config)
+    wanted = certificate.claim.get("fingerprint")
+    if wanted is not None and model.facts.fingerprint != wanted:
+        raise OutputError(
+            problem(
+                f"weights {wanted}, as the certificate says",
+                f"{model.facts.fingerprint} in {model.facts.name}",
+                "name the model it was made with",
+            )
+        )
+    return model
+
+
+def decode_certificate(model: LoadedModel, certificate: Certificate, n: int | None = None) -> Decoded:
+    """Decode greedily from the certificate's vectors: as many ids as it claims, or ``n``."""
+    vectors = torch.from_numpy(certificate.vectors).to(model.device)
+    return greedy(model, vectors, n or len(certificate.ids), bos=certificate.bos)
+
+
+def export_peft(certificate: Certificate, model: LoadedModel, folder: Path) -> Path:
+    """Write the vectors as a PEFT prompt-tuning adapter, which generates from them with ``peft`` alone.
+
+    The adapter puts its vectors in front of the embedded input, so a start token after the vectors is input
+    to give, and one before them cannot be said.
+
+    Raises
+    ------
+    InputError
+        The certificate needs a start token before its vectors.
+    OutputError
+        The folder cannot be written.
+    """
+    if certificate.bos == "before":
+        raise InputError(
+            problem(
+                "vectors that stand first, as in prompt tuning",
+                "a start token before them",
+                "export as safetensors",
+            )
+        )
+    settings = model.model.config.get_text_config()
+    layout = {
+        "peft_type": "PROMPT_TUNING",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": certificate.claim.get("model", certificate.model),
+        "inference_mode": True,
+        "num_virtual_tokens": int(certificate.vectors.shape[0]),
+        "token_dim": int(certificate.vectors.shape[1]),
+        "num_transformer_submodules": 1,
+        "num_attention_heads": int(getattr(settings, "num_attention_heads", None) or 1),
+        "num_layers": model.facts.layers,
+        "prompt_tuning_init": "RANDOM",
+    }
+    return _write(
+        folder,
+        "adapter_model.safetensors",
+        {"prompt_embeddings": certificate.vectors},
+        {**certificate.claim, "format": "pt"},
+        {"adapter_config.json": json.dumps(layout, indent=1) + "\n"},
+    )
+
+
+def export_safetensors(certificate: Certificate, folder: Path) -> Path:
+    """Write vectors and ids as plain safetensors with the claim as metadata.
+
+    Raises
+    ------
+    OutputError
+        The folder cannot be written.
+    """
+    tensors = {"vectors": certificate.vectors, "ids": certificate.ids}
+    return _write(folder, "vectors.safetensors", tensors, certificate.claim, {})
+
+
+def _write(
+    folder: Path, name: str, tensors: dict[str, np.ndarray], claim: dict[str, str], texts: dict[str, str]
+) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise OutputError(problem("a new or empty folder", f"'{folder}'", "choose another --out"))
+        save_file({key: np.ascontiguousarray(value) for key, value in tensors.items()}, folder / name, claim)
+        for text_name, text in texts.items():
+            (folder / text_name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        got = f"'{folder}': {error.strerror}"
+        raise OutputError(problem("a folder that can be written", got, "choose another --out")) from error
+    return folder / name

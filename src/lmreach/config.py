@@ -73,7 +73,9 @@ class StudyConfig(Settings):
         default=(1, 2, 4, 8, 16), min_length=1, description="numbers of prompt vectors"
     )
     targets: tuple[str, ...] = Field(
-        default=("random", "self"), min_length=1, description="random, self, text:FILE, ids:FILE"
+        default=("random", "self"),
+        min_length=1,
+        description="random, self, words[:FILE], text:FILE, ids:FILE, dataset:NAME",
     )
     budget_s: Annotated[float, Field(gt=0)] | None = Field(
         default=300.0, description="seconds for the whole run; None: no limit"

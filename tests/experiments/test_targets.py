@@ -90,7 +90,7 @@ def test_what_cannot_be_drawn_is_refused(random_model, speaking, tmp_path: Path)
     binary = tmp_path / "b.txt"
     binary.write_bytes(b"abc\xff\xfe")
     for model, kind, words in [
-        (random_model, "randm", "random, self, text:FILE"),
+        (random_model, "randm", "random, self, words"),
         (random_model, f"ids:{tmp_path / 'none'}", "no file"),
         (random_model, f"text:{short}", "tokenizer"),
         (speaking, f"text:{short}", "at least 4 x 50"),
@@ -100,3 +100,53 @@ def test_what_cannot_be_drawn_is_refused(random_model, speaking, tmp_path: Path)
             draw(model, kind, 4, 50, seed=0)
     with pytest.raises(InputError, match="at least 1"):
         draw(random_model, "random", 0, 5, seed=0)
+
+
+def word_list(folder: Path) -> Path:
+    path = folder / "list.txt"
+    path.write_text("sea\ncalm\n\ntonight\ntide\nsea\n", encoding="utf-8")
+    return path
+
+
+@given(strings=st.integers(1, 5), n=st.integers(1, 12), seed=st.integers(0, 3))
+@settings(deadline=None, max_examples=10)
+def test_words_are_drawn_from_the_list_and_asking_for_more_extends(
+    speaking, tmp_path_factory, strings: int, n: int, seed: int
+) -> None:
+    kind = f"words:{word_list(tmp_path_factory.mktemp('words'))}"
+    small = draw(speaking, kind, strings, n, seed=seed)
+    large = draw(speaking, kind, strings + 2, n + 7, seed=seed)
+    assert small.kind == "words:list.txt"
+    np.testing.assert_array_equal(small.ids, large.ids[:strings, :n])
+    text = speaking.tokenizer.decode(large.ids[0])
+    assert set("".join(text.split())) <= set("seacalmtonighttide")
+
+
+def test_without_a_word_list_a_file_is_asked_for(speaking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lmreach.experiments.target_files._WORD_LISTS", ())
+    with pytest.raises(InputError, match="words:FILE"):
+        draw(speaking, "words", 2, 3, seed=0)
+
+
+def test_a_dataset_gives_its_rows_that_are_long_enough(speaking, tmp_path: Path) -> None:
+    lines = ['{"text": "sea"}', '{"text": "the sea is calm tonight"}', '{"text": "the tide is full tonight"}']
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = draw(speaking, f"dataset:{tmp_path / 'data'}", 2, 5, seed=0)
+    assert found.kind == "dataset:data"
+    for row, text in zip(found.ids, ("the sea is calm tonight", "the tide is full tonight"), strict=True):
+        np.testing.assert_array_equal(row, speaking.encode(text)[:5])
+    with pytest.raises(InputError, match=r"3 rows of at least 5.*1 shorter"):
+        draw(speaking, f"dataset:{tmp_path / 'data'}", 3, 5, seed=0)
+    with pytest.raises(InputError, match="column 'body'"):
+        draw(speaking, f"dataset:{tmp_path / 'data'}:train:body", 1, 5, seed=0)
+    with pytest.raises(InputError, match="split 'other'"):
+        draw(speaking, f"dataset:{tmp_path / 'data'}:other", 1, 5, seed=0)
+
+
+def test_without_the_extra_a_dataset_is_refused_in_one_line(
+    speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"lmreach\[data\]"):
+        draw(speaking, "dataset:anything", 1, 5, seed=0)

@@ -25,7 +25,7 @@ TargetKinds = Annotated[
         name="--targets",
         consume_multiple=True,
         negative_iterable=(),
-        help="Kinds of target strings: random, self, text:FILE, ids:FILE.",
+        help="Kinds of target strings: random, self, words[:FILE], text:FILE, ids:FILE, dataset:NAME.",
     ),
 ]
 Out = Annotated[

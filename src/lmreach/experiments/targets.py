@@ -5,7 +5,6 @@ string i of kind k under seed s is a fixed sequence, and a longer request extend
 can be paired across m, and a bigger run contains the smaller one.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +13,12 @@ import torch
 from jaxtyping import Int
 
 from lmreach.errors import InputError, problem
+from lmreach.experiments import target_files
 from lmreach.models.decode import sample
 from lmreach.models.loaded import LoadedModel
 
-_STREAM = {"random": 1, "self": 2}
+_STREAM = {"random": 1, "self": 2, "words": 3}
+KINDS = "random, self, words, words:FILE, text:FILE, ids:FILE or dataset:NAME"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class Targets:
     Attributes
     ----------
     kind
-        ``random``, ``self``, ``text:NAME`` or ``ids:NAME`` (the file's own name, not its path).
+        ``random``, ``self``, ``words``, or ``words:NAME``, ``text:NAME``, ``ids:NAME``, ``dataset:NAME`` (a
+        file's own name, not its path).
     ids
         Shape (strings, n).
     """
@@ -43,10 +45,13 @@ def draw(model: LoadedModel, kind: str, strings: int, n: int, *, seed: int) -> T
     ----------
     kind
         ``random``: ids uniform over usable, non-special ids. ``self``: sampled from the model itself at
-        temperature 1 over the same ids. ``text:FILE``: consecutive pieces of n ids of a text file.
-        ``ids:FILE``: one string per line, ids separated by spaces or commas.
+        temperature 1 over the same ids. ``words``: words drawn uniformly from the system's word list, or
+        ``words:FILE`` from a file with one word per line, set apart by single spaces, read as text and cut
+        to n ids. ``text:FILE``: consecutive pieces of n ids of a text file. ``ids:FILE``: one string per
+        line, ids separated by spaces or commas. ``dataset:NAME[:SPLIT[:COLUMN]]``: the first n ids of each
+        row's text that has as many (needs the extra ``data``).
     seed
-        Seed of the drawing; ``text`` and ``ids`` do not use it.
+        Seed of ``random``, ``self`` and ``words``; the others take the strings in their order.
 
     Raises
     ------
@@ -61,12 +66,20 @@ def draw(model: LoadedModel, kind: str, strings: int, n: int, *, seed: int) -> T
         return Targets(kind, _random(model, strings, n, seed))
     if word == "self" and not rest:
         return Targets(kind, _self_sampled(model, strings, n, seed))
+    if word == "words":
+        rngs = [np.random.default_rng([seed, _STREAM["words"], i]) for i in range(strings)]
+        named, ids = target_files.random_words(model, Path(rest) if rest else None, rngs, n)
+        return Targets(named, ids)
     if word in ("text", "ids") and rest:
         path = Path(rest)
-        content = _read(path, word)
-        cut = _cut_text if word == "text" else _cut_ids
+        content = target_files.read(path, word)
+        cut = target_files.cut_text if word == "text" else target_files.cut_ids
         return Targets(f"{word}:{path.name}", cut(model, content, path.name, strings, n))
-    raise InputError(problem("targets random, self, text:FILE or ids:FILE", repr(kind), "name one of these"))
+    if word == "dataset" and rest:
+        name, _, more = rest.partition(":")
+        own = f"{Path(name).name if Path(name).exists() else name}{':' if more else ''}{more}"
+        return Targets(f"dataset:{own}", target_files.from_dataset(model, rest, strings, n))
+    raise InputError(problem(f"targets {KINDS}", repr(kind), "name one of these"))
 
 
 def _random(model: LoadedModel, strings: int, n: int, seed: int) -> Int[np.ndarray, "strings n"]:
@@ -94,60 +107,3 @@ def _self_sampled(model: LoadedModel, strings: int, n: int, seed: int) -> Int[np
 
 def _block_seed(seed: int, block: int) -> int:
     return int(np.random.SeedSequence([seed, _STREAM["self"], block]).generate_state(1, np.uint64)[0] >> 1)
-
-
-def _read(path: Path, word: str) -> str:
-    if not path.is_file():
-        raise InputError(problem(f"a file after {word}:", f"'{path}', which is no file", "check the path"))
-    try:
-        content = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            problem("a UTF-8 text file", f"'{path}' with a bad byte at {error.start}", "convert it to UTF-8")
-        ) from error
-    if not content.strip():
-        raise InputError(problem("a file with content", f"'{path}', which is empty", "put targets into it"))
-    return content
-
-
-def _cut_text(
-    model: LoadedModel, content: str, name: str, strings: int, n: int
-) -> Int[np.ndarray, "strings n"]:
-    ids = model.encode(content)
-    if ids.size < strings * n:
-        raise InputError(
-            problem(
-                f"a text of at least {strings} x {n} = {strings * n} ids",
-                f"'{name}' with {ids.size}",
-                "give a longer text, or lower --strings or --n-max",
-            )
-        )
-    return model.check_ids(ids[: strings * n]).reshape(strings, n)
-
-
-def _cut_ids(
-    model: LoadedModel, content: str, name: str, strings: int, n: int
-) -> Int[np.ndarray, "strings n"]:
-    lines = [line for line in content.splitlines() if line.strip()]
-    if len(lines) < strings:
-        raise InputError(
-            problem(
-                f"{strings} lines of ids", f"'{name}' with {len(lines)}", f"lower --strings to {len(lines)}"
-            )
-        )
-    rows = [_parse_ids(line, name, number, n) for number, line in enumerate(lines[:strings], start=1)]
-    return model.check_ids(np.asarray(rows, dtype=np.int64)).reshape(strings, n)
-
-
-def _parse_ids(line: str, name: str, number: int, n: int) -> Sequence[int]:
-    try:
-        row = [int(word) for word in line.replace(",", " ").split()]
-    except ValueError as error:
-        raise InputError(
-            problem("whole numbers", f"{error} in line {number} of '{name}'", "write ids separated by spaces")
-        ) from error
-    if len(row) < n:
-        raise InputError(
-            problem(f"at least {n} ids a line", f"{len(row)} in line {number} of '{name}'", "lower --n-max")
-        )
-    return row[:n]

@@ -166,7 +166,7 @@ class _Job:
         for m in self.config.m:
             check_lengths(self.model, m, self._limit(m), self.config.cram)
         for kind in self.config.targets:
-            if kind.partition(":")[0] in ("text", "ids"):
+            if kind.partition(":")[0] in ("text", "ids", "words", "dataset"):
                 self._ids(kind)
             elif kind not in ("random", "self"):
                 draw(self.model, kind, 1, 1, seed=0)

@@ -34,6 +34,7 @@ _COMMANDS = {
     "cram": "Optimise prompt vectors until greedy decoding emits the target.",
     "verify": "Decode every certificate of a run again.",
     "decode": "The text that a certificate's vectors emit.",
+    "judge": "Your own vectors against what is possible.",
     "export": "A certificate as a PEFT adapter or plain safetensors.",
     "resume": "Go on with an interrupted or budget-limited run.",
     "status": "How far a run is.",

@@ -133,7 +133,8 @@ def read_target(model: LoadedModel, kind: str) -> Int[np.ndarray, " n"]:
         return model.check_ids(ids)
     first = next(line for line in content.splitlines() if line.strip())
     count = len(first.replace(",", " ").split())
-    return target_files.cut_ids(model, first, path.name, 1, count)[0]
+    row: np.ndarray = target_files.cut_ids(model, first, path.name, 1, count)[0]
+    return row
 
 
 def judge(

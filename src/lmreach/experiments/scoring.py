@@ -22,12 +22,15 @@ class Score:
         Mean cross-entropy in nats over the row's scored positions, shape (r,).
     prefix
         Number of leading target ids that are the argmax in this teacher-forced pass, shape (r,).
+    hits
+        Number of scored target ids that are the argmax, wherever they stand, shape (r,).
     hidden_grad
         Gradient of the summed loss at the hidden states, shape (r, f, h).
     """
 
     loss: Float[Tensor, " r"]
     prefix: Int[Tensor, " r"]
+    hits: Int[Tensor, " r"]
     hidden_grad: Float[Tensor, "r f h"]
 
 
@@ -86,4 +89,4 @@ def _gather(
     row_loss[scored] = losses
     hit = torch.zeros_like(scored)
     hit[scored] = hits
-    return Score(row_loss.sum(dim=1), hit.long().cumprod(dim=1).sum(dim=1), hidden_grad)
+    return Score(row_loss.sum(dim=1), hit.long().cumprod(dim=1).sum(dim=1), hit.sum(dim=1), hidden_grad)

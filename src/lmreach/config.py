@@ -58,6 +58,8 @@ class CramConfig(Settings):
     beta2: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's second decay")
     restarts: Annotated[int, Field(ge=1)] = Field(default=1, description="starts per string; the best counts")
     bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")
+    prefix: str = Field(default="", description="text that stands before the vectors, fixed")
+    suffix: str = Field(default="", description="text between the vectors and the output, fixed")
     batch_size: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="rows at once; None: found"
     )

@@ -10,8 +10,9 @@ from lmreach.experiments.cram import Crammed, cram
 from lmreach.experiments.targets import draw
 from lmreach.models.decode import emitted_prefix, greedy
 from lmreach.models.fingerprint import fingerprint
+from lmreach.models.frame import frame_of
 from lmreach.models.load import load
-from lmreach.models.tiny import FAMILIES, tiny
+from lmreach.models.tiny import FAMILIES, tiny, tiny_tokenizer
 
 QUICK = CramConfig(max_steps=60, patience=40)
 
@@ -76,7 +77,7 @@ def test_frontier_reaches_every_shorter_target_too(random_model) -> None:
     ids = draw(random_model, "self", 4, 24, seed=2).ids
     for one, target in zip(run(random_model, ids, m=2), ids, strict=True):
         for n in range(1, one.reach + 1):
-            emission = emitted_prefix(random_model, torch.from_numpy(one.vectors), target[:n], bos="none")
+            emission = emitted_prefix(random_model, torch.from_numpy(one.vectors), target[:n])
             assert emission.reach == n
 
 
@@ -145,7 +146,7 @@ def test_start_token_stands_where_asked() -> None:
         found = run(model, ids, config=config)
         reaches[bos] = [one.reach for one in found]
         for one, target in zip(found, ids, strict=True):
-            again = emitted_prefix(model, torch.from_numpy(one.vectors), target, bos=bos)
+            again = emitted_prefix(model, torch.from_numpy(one.vectors), target, frame=frame_of(model, bos))
             assert again.reach == one.reach
     assert max(max(values) for values in reaches.values()) > 0
 
@@ -164,3 +165,30 @@ def test_lengths_out_of_range_are_refused_before_the_first_step(
 def test_a_start_token_that_is_not_there_is_refused(random_model) -> None:
     with pytest.raises(InputError, match="start token"):
         run(random_model, np.zeros((1, 2), dtype=np.int64), config=CramConfig(bos="before"))
+
+
+def test_texts_around_the_vectors_stay_and_count(speaking) -> None:
+    """The vectors are confirmed with the texts in place, and without them they emit something else."""
+    ids = draw(speaking, "random", 4, 6, seed=0).ids
+    config = CramConfig(max_steps=120, patience=120, prefix="the sea", suffix="is calm")
+    found = run(speaking, ids, config=config)
+    frame = frame_of(speaking, "none", "the sea", "is calm")
+    assert max(one.reach for one in found) > 0
+    kept = []
+    for one, target in zip(found, ids, strict=True):
+        vectors = torch.from_numpy(one.vectors)
+        assert emitted_prefix(speaking, vectors, target, frame=frame).reach == one.reach
+        kept.append(emitted_prefix(speaking, vectors, target).reach == one.reach)
+    assert not all(kept)
+
+
+def test_texts_count_against_the_context(speaking) -> None:
+    room = speaking.facts.context - 2
+    config = CramConfig(prefix="the sea is calm tonight " * 4)
+    with pytest.raises(InputError, match="context"):
+        run(speaking, np.zeros((1, room), dtype=np.int64), config=config)
+
+
+@pytest.fixture(scope="module")
+def speaking():
+    return load(tiny("llama", vocab_size=128), tokenizer=tiny_tokenizer(100))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from lmreach.errors import InputError, ModelError
 from lmreach.models import decode
-from lmreach.models.decode import emitted_prefix, greedy, greedy_batch, prompt_vectors, sample
+from lmreach.models.decode import emitted_prefix, greedy, greedy_batch, sample
+from lmreach.models.frame import frame_of, framed
 from lmreach.models.load import load
 from lmreach.models.tiny import tiny
 from tests.models.common import loaded_tiny, random_vectors
@@ -115,11 +116,13 @@ def test_start_tokens_stand_where_they_are_asked_for(llama):
     vectors = random_vectors(llama, 3)[None]
     start = llama.input_vectors(torch.tensor([0]))[0]
     found = {
-        bos: [k for k, v in enumerate(prompt_vectors(llama, vectors, bos)[0]) if torch.equal(v, start)]
+        bos: [
+            k for k, v in enumerate(framed(llama, vectors, frame_of(llama, bos))[0]) if torch.equal(v, start)
+        ]
         for bos in ("none", "before", "after")
     }
     assert found == {"none": [], "before": [0], "after": [3]}
-    lengths = {bos: prompt_vectors(llama, vectors, bos).shape[1] for bos in found}
+    lengths = {bos: framed(llama, vectors, frame_of(llama, bos)).shape[1] for bos in found}
     assert lengths == {"none": 3, "before": 4, "after": 4}
 
 
@@ -128,7 +131,7 @@ def test_start_tokens_change_the_decode_as_if_they_were_a_vector(llama):
     start = llama.input_vectors(torch.tensor([0]))
     for bos, by_hand in (("before", [start, vectors]), ("after", [vectors, start])):
         assert (
-            greedy(llama, vectors, 5, bos=bos).ids.tolist()
+            greedy(llama, vectors, 5, frame=frame_of(llama, bos)).ids.tolist()
             == greedy(llama, torch.cat(by_hand), 5).ids.tolist()
         )
 
@@ -136,7 +139,7 @@ def test_start_tokens_change_the_decode_as_if_they_were_a_vector(llama):
 def test_a_start_token_that_does_not_exist_is_refused():
     loaded = loaded_tiny("llama", bos_token_id=None)
     with pytest.raises(InputError, match="expected a start token for bos=before"):
-        greedy(loaded, random_vectors(loaded, 2), 3, bos="before")
+        greedy(loaded, random_vectors(loaded, 2), 3, frame=frame_of(loaded, "before"))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import torch
 from lmreach.config import LoadConfig
 from lmreach.models import gguf_file
 from lmreach.models.decode import emitted_prefix, greedy, sample
+from lmreach.models.frame import frame_of
 from lmreach.models.load import LoadedModel, load
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -69,7 +70,7 @@ def test_real_text_is_likely_and_continued_sensibly(real):
         scores = loaded.logits(loaded.input_vectors(sequence))[0, :-1].log_softmax(-1)
     nats = -scores[torch.arange(len(ids)), torch.as_tensor(ids)].mean()
     assert nats < 4.0  # measured 3.3 and 2.8; a model with one wrong tensor is near ln V, above 10
-    answer = greedy(loaded, loaded.input_vectors(torch.as_tensor(ids)), 3, bos="before")
+    answer = greedy(loaded, loaded.input_vectors(torch.as_tensor(ids)), 3, frame=frame_of(loaded, "before"))
     assert "Berlin" in loaded.text(answer.ids)
 
 
@@ -105,4 +106,4 @@ def test_16_bit_weights_give_nearly_the_same_answer(real):
     short = load(path, LoadConfig(dtype="bfloat16"))
     assert (short.facts.dtype, short.facts.norm_kind) == ("bfloat16", loaded.facts.norm_kind)
     vectors = loaded.input_vectors(torch.as_tensor(loaded.encode(QUESTION)))
-    assert "Berlin" in short.text(greedy(short, vectors, 3, bos="before").ids)
+    assert "Berlin" in short.text(greedy(short, vectors, 3, frame=frame_of(short, "before")).ids)

@@ -21,6 +21,8 @@ def judge(
     target: Annotated[str, Parameter(help="What they should emit: text:FILE or ids:FILE (its first line).")],
     run: Annotated[str | None, Parameter(help="A study of the same model, to compare with.")] = None,
     bos: Annotated[Bos, Parameter(help="Where a start token stands.")] = "none",
+    prefix: Annotated[str, Parameter(help="Text before the vectors.")] = "",
+    suffix: Annotated[str, Parameter(help="Text between the vectors and the output.")] = "",
     limit_dtype: Annotated[str, Parameter(help="Number format whose roundoff sets eps.")] = "float16",
     load: Load = LoadConfig(),
     json: Json = False,
@@ -38,6 +40,7 @@ def judge(
 
     number_format(limit_dtype)
     given, stored_bits = read_vectors(Path(vectors))
+    from lmreach.models.frame import frame_of
     from lmreach.models.load import load as load_model
 
     loaded = load_model(model, load)
@@ -46,7 +49,7 @@ def judge(
         given,
         read_target(loaded, target),
         stored_bits=stored_bits,
-        bos=bos,
+        frame=frame_of(loaded, bos, prefix, suffix),
         run=None if run is None else Path(run),
         limit_dtype=limit_dtype,
     )

@@ -48,9 +48,14 @@ def cram_key(
         "m": m,
         "target": [int(i) for i in target],
         "occurrence": occurrence,
-        "config": config.model_dump(mode="json", exclude=_NOT_IN_KEY),
+        "config": config.model_dump(mode="json", exclude=_NOT_IN_KEY | _absent(config)),
     }
     return digest(asked)
+
+
+def _absent(config: CramConfig) -> set[str]:
+    """Name the texts that are not there: keys written before there were any stay what they are."""
+    return {name for name in ("prefix", "suffix") if not getattr(config, name)}
 
 
 def occurrences(targets: Int[np.ndarray, "strings n"]) -> list[int]:

@@ -27,6 +27,7 @@ from lmreach.errors import InputError, problem
 from lmreach.experiments.rows import Rows
 from lmreach.experiments.scoring import score
 from lmreach.models.decode import emitted_prefix
+from lmreach.models.frame import frame_of, framed
 from lmreach.models.loaded import LoadedModel
 
 Outcome = Literal["hit_limit", "gave_up", "spent", "non_finite"]
@@ -80,12 +81,13 @@ def check_lengths(model: LoadedModel, m: int, n: int, config: CramConfig) -> Non
     Raises
     ------
     InputError
-        m or n below 1, or m + n (and a start token) beyond the model's context.
+        m or n below 1, m + n (and what stands around the vectors) beyond the model's context, or a start
+        token or text that the model has none for.
     """
     if m < 1 or n < 1:
         raise InputError(problem("m and n of at least 1", f"m = {m}, n = {n}", "raise the one below 1"))
     context = model.facts.context
-    need = m + n + (config.bos != "none")
+    need = m + n + frame_of(model, config.bos, config.prefix, config.suffix).length
     if context is not None and need > context:
         raise InputError(
             problem(
@@ -94,8 +96,6 @@ def check_lengths(model: LoadedModel, m: int, n: int, config: CramConfig) -> Non
                 "lower m or n",
             )
         )
-    if config.bos != "none" and model.facts.bos_id is None:
-        raise InputError(problem("a start token for --bos", "a model without one", "use --bos none"))
 
 
 def cram(
@@ -181,7 +181,7 @@ class _Run:
         self.finished: list[Crammed] = []
         self._best: dict[int, Crammed] = {}
         self._restarts_left = dict.fromkeys(range(len(targets)), config.restarts - 1)
-        self._before, self._after = _start_token(model, config)
+        self._frame = frame_of(model, config.bos, config.prefix, config.suffix)
 
     def fill(self, rows: Rows | None, waiting: deque[int], batch_size: int) -> Rows | None:
         """Let waiting strings take the free places."""
@@ -236,7 +236,7 @@ class _Run:
 
     def _confirm(self, rows: Rows, place: int, index: int) -> Crammed:
         vectors = rows.best_vectors[place]
-        emission = emitted_prefix(self.model, vectors, self.targets[index], bos=self.config.bos)
+        emission = emitted_prefix(self.model, vectors, self.targets[index], frame=self._frame)
         return Crammed(
             index=index,
             reach=emission.reach,
@@ -275,13 +275,7 @@ class _Run:
         return (torch.maximum(prefix, rows.best) + ahead).clamp(max=self.n)
 
     def _inputs(self, vectors: Float[Tensor, "r m d"], ids: Int[Tensor, "r f"]) -> Float[Tensor, "r l d"]:
-        count = vectors.shape[0]
-        parts = [vectors, self.model.input_vectors(ids)]
-        if self._before is not None:
-            parts.insert(0, self._before.expand(count, 1, -1))
-        if self._after is not None:
-            parts.insert(-1, self._after.expand(count, 1, -1))
-        return torch.cat(parts, dim=1)
+        return torch.cat([framed(self.model, vectors, self._frame), self.model.input_vectors(ids)], dim=1)
 
     def _learning_rate(self, rows: Rows) -> Float[Tensor, " r"]:
         """Cosine decay over each row's own steps, in units of its own RMS (at least that of real inputs).
@@ -294,14 +288,6 @@ class _Run:
         share = 0.5 * (1.0 + torch.cos(math.pi * done))
         own = rows.vectors.square().mean(dim=(1, 2)).sqrt().clamp(min=self.model.input_rms)
         return own * (config.lr_end + (config.lr - config.lr_end) * share)
-
-
-def _start_token(model: LoadedModel, config: CramConfig) -> tuple[Tensor | None, Tensor | None]:
-    """Return the start token's vector as (before the vectors, after them); None where it does not stand."""
-    if config.bos == "none" or model.facts.bos_id is None:
-        return None, None
-    vector = model.input_vectors(torch.tensor([model.facts.bos_id], device=model.device)).detach()
-    return (vector, None) if config.bos == "before" else (None, vector)
 
 
 def _with_steps(result: Crammed, steps: int) -> Crammed:

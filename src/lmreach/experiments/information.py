@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lmreach.config import Bos
-from lmreach.models.decode import prompt_vectors
+from lmreach.models.frame import NO_FRAME, Frame, framed
 from lmreach.models.loaded import LoadedModel
 
 __all__ = ["TargetBits", "target_bits", "token_nats"]
@@ -37,10 +36,10 @@ class TargetBits:
 
 
 def target_bits(
-    model: LoadedModel, vectors: Float[Tensor, "m d"], ids: Int[np.ndarray, " n"], *, bos: Bos = "none"
+    model: LoadedModel, vectors: Float[Tensor, "m d"], ids: Int[np.ndarray, " n"], *, frame: Frame = NO_FRAME
 ) -> TargetBits:
     """Return the cross-entropy of ``ids`` without and with the vectors, teacher-forced."""
-    given = token_nats(model, prompt_vectors(model, vectors[None].to(model.device), bos)[0], ids)
+    given = token_nats(model, framed(model, vectors[None].to(model.device), frame)[0], ids)
     start = model.facts.bos_id
     if start is not None:
         plain = token_nats(model, model.input_vectors(torch.tensor([start])), ids)

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lmreach.config import Bos
 from lmreach.errors import InputError, ModelError, problem
+from lmreach.models.frame import NO_FRAME, Frame, framed
 from lmreach.models.loaded import LoadedModel
 
 
@@ -104,28 +104,7 @@ def kept_between_steps(body: torch.nn.Module, output: Any) -> dict[str, Any]:
     return {k: v for k, v in output.items() if k in arguments and v is not None and not isinstance(v, Tensor)}
 
 
-def prompt_vectors(
-    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], bos: Bos
-) -> Float[Tensor, "batch length d"]:
-    """Return the vectors with the start token's vector before or after them, or as they are.
-
-    Raises
-    ------
-    InputError
-        If a start token is asked for and the model has none.
-    """
-    if bos == "none":
-        return vectors
-    if loaded.facts.bos_id is None:
-        raise InputError(
-            problem(f"a start token for bos={bos}", f"{loaded.facts.name}, which has none", "use bos=none")
-        )
-    ids = torch.full((len(vectors), 1), loaded.facts.bos_id)
-    start = loaded.input_vectors(ids).to(vectors)
-    return torch.cat([start, vectors] if bos == "before" else [vectors, start], dim=1)
-
-
-def greedy(loaded: LoadedModel, vectors: Float[Tensor, "m d"], n: int, *, bos: Bos = "none") -> Decoded:
+def greedy(loaded: LoadedModel, vectors: Float[Tensor, "m d"], n: int, *, frame: Frame = NO_FRAME) -> Decoded:
     """Return the n ids that greedy decoding emits after ``vectors``, at batch 1.
 
     Parameters
@@ -136,8 +115,8 @@ def greedy(loaded: LoadedModel, vectors: Float[Tensor, "m d"], n: int, *, bos: B
         m prompt vectors in the space of ``inputs_embeds``; m >= 1.
     n
         Number of ids; exactly that many come back.
-    bos
-        Where a start token stands.
+    frame
+        Fixed ids around the vectors.
 
     Raises
     ------
@@ -146,7 +125,7 @@ def greedy(loaded: LoadedModel, vectors: Float[Tensor, "m d"], n: int, *, bos: B
     ModelError
         If the logits of a step are not finite.
     """
-    prompt = _checked_prompt(loaded, vectors[None], n, bos)
+    prompt = _checked_prompt(loaded, vectors[None], n, frame)
     steps = Steps(loaded, prompt)
     ids, gaps = np.empty(n, dtype=np.int64), np.empty(n)
     for k in range(n):
@@ -163,14 +142,18 @@ def greedy(loaded: LoadedModel, vectors: Float[Tensor, "m d"], n: int, *, bos: B
 
 
 def emitted_prefix(
-    loaded: LoadedModel, vectors: Float[Tensor, "m d"], target: Int[np.ndarray, " n"], *, bos: Bos = "none"
+    loaded: LoadedModel,
+    vectors: Float[Tensor, "m d"],
+    target: Int[np.ndarray, " n"],
+    *,
+    frame: Frame = NO_FRAME,
 ) -> Emission:
     """Return how many ids of ``target``, the first included, greedy decoding emits after ``vectors``.
 
     Batch 1. Stops at the first id that is wrong, tied or not finite, so it costs reach + 1 steps. Errors as
     in `greedy`.
     """
-    prompt = _checked_prompt(loaded, vectors[None], len(target), bos)
+    prompt = _checked_prompt(loaded, vectors[None], len(target), frame)
     steps = Steps(loaded, prompt)
     smallest: float | None = None
     for reach, wanted in enumerate(target):
@@ -184,13 +167,13 @@ def emitted_prefix(
 
 
 def greedy_batch(
-    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, *, bos: Bos = "none"
+    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, *, frame: Frame = NO_FRAME
 ) -> Int[Tensor, "batch n"]:
     """Return the n ids after each row's vectors, all rows at once: quicker than `greedy`, but no proof.
 
     A batch rounds differently from a single row, which can change a pick in 16-bit formats.
     """
-    steps = Steps(loaded, _checked_prompt(loaded, vectors, n, bos))
+    steps = Steps(loaded, _checked_prompt(loaded, vectors, n, frame))
     columns: list[Tensor] = []
     for k in range(n):
         if k:
@@ -278,7 +261,7 @@ def _draw(
 
 
 def _checked_prompt(
-    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, bos: Bos
+    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, frame: Frame
 ) -> Float[Tensor, "batch length d"]:
     batch, m, d = vectors.shape
     if d != loaded.facts.width:
@@ -289,7 +272,7 @@ def _checked_prompt(
         raise InputError(problem("m and n of at least 1", f"m={m}, n={n}", "ask for at least one of each"))
     if not bool(torch.isfinite(vectors).all()):
         raise InputError(problem("finite vectors", "NaN or infinities", "check how the vectors were made"))
-    prompt = prompt_vectors(loaded, vectors.detach(), bos)
+    prompt = framed(loaded, vectors.detach(), frame)
     _check_length(loaded, prompt.shape[1], n)
     return prompt
 

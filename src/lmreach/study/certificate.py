@@ -13,6 +13,7 @@ from lmreach.config import Bos, LoadConfig, StudyConfig
 from lmreach.engine.store import Store, read_certificate
 from lmreach.errors import InputError, OutputError, problem
 from lmreach.models.decode import Decoded, greedy
+from lmreach.models.frame import frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 
@@ -104,29 +105,28 @@ def load_for(certificate: Certificate) -> LoadedModel:
 def decode_certificate(model: LoadedModel, certificate: Certificate, n: int | None = None) -> Decoded:
     """Decode greedily from the certificate's vectors: as many ids as it claims, or ``n``."""
     vectors = torch.from_numpy(certificate.vectors).to(model.device)
-    return greedy(model, vectors, n or len(certificate.ids), bos=certificate.bos)
+    claim = certificate.claim
+    frame = frame_of(model, certificate.bos, claim.get("prefix", ""), claim.get("suffix", ""))
+    return greedy(model, vectors, n or len(certificate.ids), frame=frame)
 
 
 def export_peft(certificate: Certificate, model: LoadedModel, folder: Path) -> Path:
     """Write the vectors as a PEFT prompt-tuning adapter, which generates from them with ``peft`` alone.
 
-    The adapter puts its vectors in front of the embedded input, so a start token after the vectors is input
-    to give, and one before them cannot be said.
+    The adapter puts its vectors in front of the embedded input, so what stands after the vectors is input to
+    give, and what stands before them cannot be said.
 
     Raises
     ------
     InputError
-        The certificate needs a start token before its vectors.
+        The certificate needs a start token or a text before its vectors.
     OutputError
         The folder cannot be written.
     """
-    if certificate.bos == "before":
+    if certificate.bos == "before" or certificate.claim.get("prefix"):
+        got = "a start token or text before them"
         raise InputError(
-            problem(
-                "vectors that stand first, as in prompt tuning",
-                "a start token before them",
-                "export as safetensors",
-            )
+            problem("vectors that stand first, as in prompt tuning", got, "export as safetensors")
         )
     settings = model.model.config.get_text_config()
     layout = {

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from lmreach.config import Bos
 from lmreach.errors import InputError, problem
 from lmreach.experiments import target_files
 from lmreach.experiments.information import target_bits
 from lmreach.models.decode import emitted_prefix, greedy
+from lmreach.models.frame import NO_FRAME, Frame
 from lmreach.models.loaded import LoadedModel
 from lmreach.stats.information import Information
 from lmreach.study.folder import read_json
@@ -143,7 +143,7 @@ def judge(
     ids: Int[np.ndarray, " n"],
     *,
     stored_bits: int = 32,
-    bos: Bos = "none",
+    frame: Frame = NO_FRAME,
     run: Path | None = None,
     limit_dtype: str = "float16",
 ) -> Judged:
@@ -157,6 +157,8 @@ def judge(
         The target.
     stored_bits
         Per value, for the byte ratio.
+    frame
+        Fixed ids around the vectors.
     run
         Folder of a study on the same model: its curves are what the vectors are compared with.
 
@@ -168,12 +170,12 @@ def judge(
         The run is of another model.
     """
     given = torch.from_numpy(vectors).to(model.device)
-    emission = emitted_prefix(model, given, ids, bos=bos)
+    emission = emitted_prefix(model, given, ids, frame=frame)
     wanted, emitted = None, None
     if emission.reach < len(ids):
-        out = greedy(model, given, emission.reach + 1, bos=bos).ids
+        out = greedy(model, given, emission.reach + 1, frame=frame).ids
         wanted, emitted = model.text(ids[emission.reach : emission.reach + 1]), model.text(out[-1:])
-    bits = target_bits(model, given, ids, bos=bos)
+    bits = target_bits(model, given, ids, frame=frame)
     m, d = vectors.shape
     held = Information(
         tokens=len(ids), vectors=m, width=d, vocab=model.facts.usable, bits_per_value=stored_bits

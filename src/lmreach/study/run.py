@@ -21,6 +21,7 @@ from lmreach.experiments.cram import Crammed, check_lengths, cram
 from lmreach.experiments.geometry import HiddenSupport, hidden_support
 from lmreach.experiments.targets import Targets, draw
 from lmreach.maths.precision import unit_roundoff
+from lmreach.models.frame import frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
@@ -307,7 +308,8 @@ class _Job:
         if self.config.cram.n_max is not None:
             return self.config.cram.n_max
         context = self.model.facts.context
-        room = 64 * m if context is None else context - m - (self.config.cram.bos != "none")
+        around = frame_of(self.model, self.config.cram.bos, self.config.cram.prefix, self.config.cram.suffix)
+        room = 64 * m if context is None else context - m - around.length
         return max(1, min(64 * m, room))
 
     def _ids(self, kind: str) -> Targets:
@@ -329,6 +331,8 @@ class _Job:
             "dtype": facts.dtype,
             "m": str(cell.m),
             "bos": self.config.cram.bos,
+            "prefix": self.config.cram.prefix,
+            "suffix": self.config.cram.suffix,
             "smallest_gap": repr(one.smallest_gap),
         }
 

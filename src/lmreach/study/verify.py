@@ -14,6 +14,7 @@ from lmreach.engine.store import Store, read_certificate
 from lmreach.errors import LmreachError, OutputError, problem
 from lmreach.experiments.quantise import FORMATS, quantise
 from lmreach.models.decode import emitted_prefix
+from lmreach.models.frame import frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.study.folder import existing
@@ -180,7 +181,8 @@ def _emitted(model: LoadedModel, claim: _Claim, config: StudyConfig, name: str |
     vectors = torch.from_numpy(claim.vectors)
     if name is not None:
         vectors = quantise(vectors, name)
-    return emitted_prefix(model, vectors.to(model.device), claim.ids, bos=config.cram.bos).reach
+    frame = frame_of(model, config.cram.bos, config.cram.prefix, config.cram.suffix)
+    return emitted_prefix(model, vectors.to(model.device), claim.ids, frame=frame).reach
 
 
 def _judge(claim: _Claim, emitted: int, exact: int, quantised: dict[str, int], dtype: str) -> Verdict:

@@ -133,11 +133,47 @@ def test_equal_strings_are_all_run_and_counted(tmp_path: Path) -> None:
             "m": (1,),
             "targets": ("random",),
             "support_positions": 0,
+            "relative_width": None,
             "cram": CramConfig(strings=600, n_max=1, max_steps=20, patience=20),
         }
     )
     (entry,) = results_of(run_study(config, tmp_path / "run").folder)["results"]["accessibility"]
     assert entry["strings"] == 600
+
+
+def test_a_cell_ends_early_and_resumes_to_the_same_end(tmp_path: Path) -> None:
+    """One-token targets: n50 is surely above the limit, told at 16 strings and confirmed at 24."""
+    config = QUICK.model_copy(
+        update={
+            "m": (1,),
+            "targets": ("random",),
+            "support_positions": 0,
+            "cram": CramConfig(strings=600, n_max=1, max_steps=5, patience=5),
+        }
+    )
+    folder = run_study(config, tmp_path / "run", command="lmreach test").folder
+    before = results_of(folder)
+    (entry,) = before["results"]["accessibility"]
+    assert entry["n50"]["verdict"] == "above_limit"
+    assert entry["strings"] == 24
+    (spared,) = before["results"]["precision"]["ended_early"]
+    assert spared["strings"] == 576
+    assert [row["what"] for row in before["not_done"]] == ["support of hidden states"]
+    resume_study(folder)
+    assert without_time(results_of(folder)) == without_time(before)
+
+
+def test_bits_gained_are_recorded_per_string_and_told_per_cell(finished: Path) -> None:
+    with Store(finished) as store:
+        trials = [trial for trial in store.trials() if trial["reach"] > 0]
+    assert trials
+    assert all(trial["ce_with_bits"] < trial["ce_without_bits"] for trial in trials)
+    assert all(trial["tokens_gained"] <= trial["reach"] for trial in trials)
+    for entry in results_of(finished)["results"]["accessibility"]:
+        told = entry["information"]
+        assert told["bits_per_vector"] == pytest.approx(told["bits_gained"] / entry["m"])
+        assert told["bits_per_stored_bit"] * 32 == pytest.approx(told["bits_per_coordinate"])
+        assert entry["cliff"]["predicted"] > 0
 
 
 def test_every_certificate_holds(finished: Path) -> None:

@@ -19,6 +19,7 @@ from lmreach.engine.store import Store
 from lmreach.errors import InputError, OutputError, problem
 from lmreach.experiments.cram import Crammed, check_lengths, cram
 from lmreach.experiments.geometry import HiddenSupport, hidden_support
+from lmreach.experiments.information import target_bits
 from lmreach.experiments.targets import Targets, draw
 from lmreach.maths.precision import unit_roundoff
 from lmreach.models.load import load
@@ -26,14 +27,17 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.study import folder as run_folder
+from lmreach.study.cells_section import cells_section
 from lmreach.study.extent import extents
 from lmreach.study.model_limits import input_box, model_limits
 from lmreach.study.probe import seconds_per_string
-from lmreach.study.results import assemble
+from lmreach.study.results import assemble, reach_arrays
 from lmreach.study.schedule import Cell, Chunk, Schedule
 
 # What is kept back of a budget to write results and draw the report.
 _CLOSING_S = 10.0
+# Of what remains of a budget before cramming, for the decoder's cells.
+_CELLS_SHARE = 0.12
 _ROUND_SIZES = (8, 6, 4)
 _ROUND_WITHOUT_BUDGET = 32
 
@@ -177,6 +181,7 @@ class _Job:
         """Measure, compute, cram, write."""
         support = self._support()
         found = model_limits(self.model, support=support, dtype=self.config.limit_dtype)
+        decoder_cells = self._decoder_cells(store)
         schedule = self._cram_all(store)
         interrupted = self.asked_to_stop()
         cells = schedule.cells
@@ -190,6 +195,8 @@ class _Job:
             trials=_by_cell(trials, cells),
             extents=extents(store, trials, input_rms=self.model.input_rms, box=input_box(self.model)),
             skipped=schedule.skipped,
+            settled=schedule.settled,
+            decoder_cells=decoder_cells,
             notes=self.notes,
             provenance=self._provenance(interrupted),
         )
@@ -213,6 +220,29 @@ class _Job:
             self.notes.append(("support of hidden states", "stopped before the first prompts were through"))
         return support
 
+    def _decoder_cells(self, store: Store) -> dict[str, Any] | None:
+        """Measure the decoder's cells within their share of the budget, or take what the run has of them."""
+        if not self.config.decoder_cells:
+            self.notes.append(("decoder cells", "not asked for"))
+            return None
+        kept = store.meta("decoder_cells")
+        if kept is None:
+            remaining = self._remaining()
+            found, notes = cells_section(
+                self.model,
+                seconds=None if remaining is None else _CELLS_SHARE * remaining,
+                seed=self.config.cram.seed,
+                limit_dtype=self.config.limit_dtype,
+                stop=self._out_of_time,
+                say=self.progress.stage,
+            )
+            kept = {"found": found, "notes": notes}
+            if not self.asked_to_stop():
+                store.put_meta("decoder_cells", kept)
+        self.notes += [(what, why) for what, why in kept["notes"]]
+        measured: dict[str, Any] = kept["found"]
+        return measured
+
     def _cram_all(self, store: Store) -> Schedule:
         schedule = self._schedule()
         self.progress.stage("cramming")
@@ -225,21 +255,21 @@ class _Job:
             self._cram_chunk(store, schedule, chunk)
         why = "the run was stopped" if self.asked_to_stop() else "the budget was spent"
         for cell in schedule.cells:
-            if not any(one.cell == cell for one in schedule.skipped):
+            if not any(one.cell == cell for one in (*schedule.skipped, *schedule.settled)):
                 schedule.close(cell, why)
         return schedule
 
     def _schedule(self) -> Schedule:
         """Choose the strings per round: as many as let every cell have two rounds within the budget."""
         cram_config, m = self.config.cram, self.config.m
-        remaining = self._remaining()
+        remaining, width = self._remaining(), self.config.relative_width
         if remaining is None:
-            return Schedule.of(self.config.targets, m, cram_config.strings, _ROUND_WITHOUT_BUDGET)
+            return Schedule.of(self.config.targets, m, cram_config.strings, _ROUND_WITHOUT_BUDGET, width)
         self.progress.stage("timing one step")
         each = seconds_per_string(self.model, cram_config, rows=_ROUND_SIZES[0])
         weight = each * sum(m) * len(self.config.targets)
         size = next((s for s in _ROUND_SIZES if 2 * s * weight <= remaining), _ROUND_SIZES[-1])
-        return Schedule.of(self.config.targets, m, cram_config.strings, size)
+        return Schedule.of(self.config.targets, m, cram_config.strings, size, width)
 
     def _cram_chunk(self, store: Store, schedule: Schedule, chunk: Chunk) -> None:
         cell, began = chunk.cell, time.monotonic()
@@ -264,7 +294,8 @@ class _Job:
 
         def finished(one: Crammed) -> None:
             place = missing[one.index]
-            record = _record(self.model, one, ids[place], chunk.first + place, pace.lap())
+            bits = self._bits(one, ids[place])
+            record = {**_record(self.model, one, ids[place], chunk.first + place, pace.lap()), **bits}
             if one.reach > 0:
                 # First the proof, then the claim: a kill in between leaves no claim without its proof.
                 store.put_certificate(
@@ -275,7 +306,11 @@ class _Job:
 
         done = self._cram(ids[missing], cell.m, [keys[i] for i in missing], finished) if missing else []
         if len(done) == len(missing):
-            schedule.finish(chunk, time.monotonic() - began if missing else 0.0)
+            by_key = {trial["key"]: trial for trial in store.trials()}
+            own = [by_key[key] for key in keys]
+            # A resumed run reads its costs off the ledger: what was run before decides as it did then.
+            spent = time.monotonic() - began if missing else sum(trial["seconds"] for trial in own)
+            schedule.finish(chunk, spent, *reach_arrays(own))
 
     def _cram(
         self,
@@ -319,6 +354,18 @@ class _Job:
                 self.model, kind, self.config.cram.strings, n, seed=self.config.cram.seed
             )
         return self._targets[kind]
+
+    def _bits(self, one: Crammed, ids: np.ndarray) -> dict[str, float | int]:
+        """Return the cross-entropy of the prefix that came out, without and with the vectors."""
+        if one.reach == 0:
+            return {}
+        vectors = torch.from_numpy(one.vectors)
+        bits = target_bits(self.model, vectors, ids[: one.reach], bos=self.config.cram.bos)
+        return {
+            "ce_without_bits": bits.without,
+            "ce_with_bits": bits.with_vectors,
+            "tokens_gained": bits.tokens_gained,
+        }
 
     def _claim(self, cell: Cell, one: Crammed) -> dict[str, str]:
         facts = self.model.facts

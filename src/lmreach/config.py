@@ -89,7 +89,8 @@ class StudyConfig(Settings):
         default=8192, description="hidden states measured; 0 leaves the support out"
     )
     decoder_cells: bool = Field(
-        default=True, description="cell shares, refined limit, unreachable tokens and a map of the decoder"
+        default=True,
+        description="decoder cells (shares, refined limit, unreachable tokens, map) and a census of outputs",
     )
     limit_dtype: str = Field(
         default="float16", description="number format whose unit roundoff sets eps in the limits"

@@ -9,13 +9,13 @@ import pytest
 
 from lmreach.config import CramConfig
 from lmreach.errors import InputError, OutputError
+from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.study import census
 from lmreach.study.census import (
     CensusConfig,
     census_section,
     is_reachable,
-    load_model,
     resume_census,
     run_census,
     save_answer,
@@ -118,7 +118,7 @@ def test_is_reachable_finds_saves_and_believes_its_own_certificate(
     assert path.is_file()
     again = is_reachable(random_model, ids[:2], runs=(tmp_path / "run",), budget_s=1e-6)
     assert (again.verdict, again.m, again.tried) == ("yes", 2, ())
-    other = load_model("tiny:llama,width=2,vocab=400", GRID.load)
+    other = load("tiny:llama,width=2,vocab=400", GRID.load)
     unknown = is_reachable(other, ids[:2], runs=(tmp_path / "run",), ms=(1,), budget_s=1e-6)
     assert unknown.verdict != "yes"
     with pytest.raises(InputError, match="at least one token"):

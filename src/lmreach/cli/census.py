@@ -1,14 +1,19 @@
 """How many outputs there are, counted."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from lmreach.cli.options import Json, Load, NoProgress, Out, Quiet, Vectors
 from lmreach.config import Bos, LoadConfig
 from lmreach.errors import InputError, problem
+
+if TYPE_CHECKING:
+    from lmreach.progress import Progress
+    from lmreach.study.census import CensusEnd
 
 Several = {"consume_multiple": True, "negative_iterable": ()}
 
@@ -114,7 +119,32 @@ def census(
         prompts=prompts,
         **{name: tuple(values) for name, values in given.items() if values is not None},
     )
-    return _count(config, out=out, missing=missing, json=json, quiet=quiet, silent=quiet or no_progress)
+    from lmreach.engine.provenance import command_line
+    from lmreach.study.census import run_census
+
+    folder = None if out is None else Path(out)
+    return _watch(
+        lambda progress, stop: run_census(
+            config, folder, command=command_line(), progress=progress, stop=stop
+        ),
+        missing=missing,
+        json=json,
+        quiet=quiet,
+        silent=quiet or no_progress,
+    )
+
+
+def go_on(folder: Path, *, json: bool, quiet: bool, silent: bool) -> int:
+    """Go on with a census from its folder alone; returns the exit code."""
+    from lmreach.study.census import resume_census
+
+    return _watch(
+        lambda progress, stop: resume_census(folder, progress=progress, stop=stop),
+        missing=None,
+        json=json,
+        quiet=quiet,
+        silent=silent,
+    )
 
 
 def _one_question(grid: str | None, prompt_tokens: list[int] | None, text: str | None) -> None:
@@ -135,23 +165,24 @@ def _levels(text: str) -> int:
         raise InputError(problem(wanted, repr(text), "write a whole number")) from None
 
 
-def _count(
-    config: Any, *, out: str | None, missing: str | None, json: bool, quiet: bool, silent: bool
+def _watch(
+    run: "Callable[[Progress, Callable[[], bool]], CensusEnd]",
+    *,
+    missing: str | None,
+    json: bool,
+    quiet: bool,
+    silent: bool,
 ) -> int:
     from json import loads
 
     from lmreach.cli.census_table import print_census, write_missing
     from lmreach.cli.progress import Interrupt, Terminal
-    from lmreach.engine.provenance import command_line
     from lmreach.progress import Silent
-    from lmreach.study.census import run_census
 
     terminal = None if silent else Terminal()
     with Interrupt() as interrupt:
         try:
-            folder = None if out is None else Path(out)
-            progress = terminal or Silent()
-            end = run_census(config, folder, command=command_line(), progress=progress, stop=interrupt)
+            end = run(terminal or Silent(), interrupt)
         finally:
             if terminal is not None:
                 terminal.close()
@@ -167,8 +198,6 @@ def _count(
         print_census(results["results"]["census"])
         print(f"\nreport: {end.folder / 'report.html'}")
     if end.interrupted:
-        print(
-            f"lmreach: interrupted; the same command with this --out goes on: {end.folder}", file=sys.stderr
-        )
+        print(f"lmreach: interrupted; go on with: lmreach resume {end.folder}", file=sys.stderr)
         return 130
     return 0

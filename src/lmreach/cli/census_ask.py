@@ -26,8 +26,9 @@ def ask(
     """Answer ``census --is-reachable``; a search that succeeds leaves a certificate."""
     from lmreach.cli.progress import Interrupt, Terminal
     from lmreach.config import CramConfig
+    from lmreach.models.load import load as load_model
     from lmreach.progress import Silent
-    from lmreach.study.census import is_reachable, load_model, save_answer
+    from lmreach.study.census import is_reachable, save_answer
     from lmreach.study.folder import choose
 
     limit = seconds(budget)

@@ -30,7 +30,10 @@ def study(
     ] = "float16",
     support_positions: Annotated[int, Parameter(help="Hidden states to measure; 0: none.")] = 8192,
     decoder_cells: Annotated[
-        bool, Parameter(name="--cells", help="Decoder cells: shares, refined limit, unreachable tokens, map.")
+        bool,
+        Parameter(
+            name="--cells", help="Decoder cells (shares, unreachable tokens, map) and a census of outputs."
+        ),
     ] = True,
     out: Out = None,
     load: Load = LoadConfig(),

@@ -110,6 +110,8 @@ def whole_parts(model: LoadedModel) -> Parts:
 
 def _light(spec: str | Path, config: LoadConfig) -> Parts:
     found = find(spec)
+    if found.kind == "tiny":
+        raise NeedsWhole("it is built in memory")
     if found.kind == "builtin":
         inner = builtin.resolve(found.name)
         if isinstance(inner, PreTrainedModel):

@@ -36,7 +36,6 @@ from lmreach.experiments.census_tokens import (
 )
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
-from lmreach.models.tiny_spec import PREFIX, tiny_model
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.study import folder as folders
@@ -46,7 +45,6 @@ __all__ = [
     "CensusEnd",
     "census_section",
     "is_reachable",
-    "load_model",
     "resume_census",
     "run_census",
 ]
@@ -103,13 +101,6 @@ class CensusEnd:
     interrupted: bool
 
 
-def load_model(spec: str, config: LoadConfig, say: Callable[[str], None] | None = None) -> LoadedModel:
-    """Load a model; ``tiny:FAMILY,...`` builds one (`lmreach.models.tiny_spec`)."""
-    if spec.startswith(PREFIX):
-        return load(tiny_model(spec, config.dtype), config)
-    return load(spec, config, progress=say)
-
-
 def run_census(
     config: CensusConfig,
     out: Path | None,
@@ -139,7 +130,7 @@ def run_census(
     going_on = out is not None and (out / "store.sqlite").is_file()
     place = out if going_on and out is not None else folders.choose(out, config.model, "census")
     watched.stage("loading the model")
-    model = load_model(config.model, config.load, watched.stage)
+    model = load(config.model, config.load, progress=watched.stage)
     grids = [] if config.grid is None else _grids(config, model, config.grid)
     plans = _plans(config, model) if config.grid is None else []
     with Store(place) as store:

@@ -288,6 +288,7 @@ def assemble(
     skipped: Sequence[Skipped],
     settled: Sequence[Skipped] = (),
     decoder_cells: dict[str, Any] | None = None,
+    census: dict[str, Any] | None = None,
     notes: Sequence[tuple[str, str]],
     provenance: dict[str, Any],
 ) -> dict[str, Any]:
@@ -316,6 +317,7 @@ def assemble(
             "accessibility": entries,
             "slopes": slopes,
             "cells": decoder_cells,
+            "census": census,
             "precision": precision_section(config.relative_width, entries, slopes, settled),
         },
         "examples": examples_section(cells, trials),

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from accelerate.utils import find_executable_batch_size
 
-from lmreach.config import StudyConfig
+from lmreach.config import Bos, StudyConfig
 from lmreach.engine.keys import cram_key, key_seed, occurrences
 from lmreach.engine.provenance import provenance
 from lmreach.engine.store import Store
@@ -28,6 +28,7 @@ from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.study import folder as run_folder
 from lmreach.study.cells_section import cells_section
+from lmreach.study.census import census_section
 from lmreach.study.extent import extents
 from lmreach.study.model_limits import input_box, model_limits
 from lmreach.study.probe import seconds_per_string
@@ -38,6 +39,7 @@ from lmreach.study.schedule import Cell, Chunk, Schedule
 _CLOSING_S = 10.0
 # Of what remains of a budget before cramming, for the decoder's cells.
 _CELLS_SHARE = 0.12
+_CENSUS_SHARE = 0.06
 _ROUND_SIZES = (8, 6, 4)
 _ROUND_WITHOUT_BUDGET = 32
 
@@ -182,6 +184,7 @@ class _Job:
         support = self._support()
         found = model_limits(self.model, support=support, dtype=self.config.limit_dtype)
         decoder_cells = self._decoder_cells(store)
+        census = self._census(store)
         schedule = self._cram_all(store)
         interrupted = self.asked_to_stop()
         cells = schedule.cells
@@ -197,6 +200,7 @@ class _Job:
             skipped=schedule.skipped,
             settled=schedule.settled,
             decoder_cells=decoder_cells,
+            census=census,
             notes=self.notes,
             provenance=self._provenance(interrupted),
         )
@@ -242,6 +246,28 @@ class _Job:
         self.notes += [(what, why) for what, why in kept["notes"]]
         measured: dict[str, Any] = kept["found"]
         return measured
+
+    def _census(self, store: Store) -> dict[str, Any] | None:
+        """Count the outputs of one-token prompts within a share of the budget; kept for a resume."""
+        kept = store.meta("census_of_tokens")
+        remaining = self._remaining()
+        if kept is None and (not self.config.decoder_cells or remaining is None):
+            self.notes.append(("census of outputs", "only within a budget; see lmreach census"))
+        elif kept is None and self._out_of_time():
+            self.notes.append(("census of outputs", "no time was left"))
+        elif kept is None and remaining is not None:
+            self.progress.stage("counting the outputs of one-token prompts")
+            bos: Bos = "none" if self.model.facts.bos_id is None else "before"
+            kept = census_section(
+                self.model,
+                budget_s=_CENSUS_SHARE * remaining,
+                bos=bos,
+                seed=self.config.cram.seed,
+                stop=self._out_of_time,
+            )
+            store.put_meta("census_of_tokens", kept)
+        counted: dict[str, Any] | None = kept
+        return counted
 
     def _cram_all(self, store: Store) -> Schedule:
         schedule = self._schedule()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
@@ -77,12 +77,9 @@ def test_closed_forms(case, rng):
 
 def test_correlated_value_by_another_routine():
     rows, truth = equicorrelated(3, 0.5)
-    other = stats.multivariate_normal(mean=-np.ones(3), cov=rows @ rows.T).cdf(np.zeros(3))
-    _, own = equicorrelated(3, 0.5)
-    flipped = stats.multivariate_normal(mean=np.ones(3), cov=rows @ rows.T).cdf(np.zeros(3))
-    assert truth == own
-    assert math.log(flipped) == pytest.approx(truth, abs=1e-4)
-    assert other > flipped
+    normal = stats.multivariate_normal(mean=np.ones(3), cov=rows @ rows.T)
+    below = normal.cdf(np.zeros(3), rng=np.random.default_rng(0))
+    assert math.log(below) == pytest.approx(truth, abs=1e-4)
 
 
 @pytest.mark.parametrize("case", ["angle", "one of d", "correlated"])
@@ -109,7 +106,7 @@ def test_coverage_of_the_lognormal_mean(spread, rng):
 def test_angles_are_uniform_over_those_allowed(seed, constraints, shift):
     rng = np.random.default_rng(seed)
     at, towards = rng.standard_normal((2, 1, constraints))
-    offset = np.full(constraints, shift) + np.maximum(0, 1e-3 - shift - at[0])  # angle 0 is allowed
+    offset = np.full(constraints, shift) + np.maximum(0, 0.2 - shift - at[0])  # angle 0 is allowed
     uniforms = (np.arange(400) + 0.5) / 400
     many = (np.repeat(part, 400, axis=0) for part in (at, towards))
     angles = uniform_angles(*many, offset, uniforms)
@@ -120,6 +117,7 @@ def test_angles_are_uniform_over_those_allowed(seed, constraints, shift):
     assert (worst(angles) > -1e-9).all()
     grid = (np.arange(40_000) + 0.5) / 40_000 * 2 * np.pi
     allowed = grid[worst(grid) > 0]
+    assume(len(allowed) > 4000)  # fewer are too coarse a reference
     expected = np.quantile(allowed, uniforms)
     # A quantile that falls between two arcs is at either of their ends.
     off = np.abs(angles - expected) > 0.02

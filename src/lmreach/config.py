@@ -82,8 +82,17 @@ class StudyConfig(Settings):
     budget_s: Annotated[float, Field(gt=0)] | None = Field(
         default=300.0, description="seconds for the whole run; None: no limit"
     )
+    relative_width: Annotated[float, Field(gt=0)] | None = Field(
+        default=0.1,
+        description="width of an interval over its value at which n50 and slope are known well enough, and "
+        "measuring ends early; None: run all strings",
+    )
     support_positions: Annotated[int, Field(ge=0)] = Field(
         default=8192, description="hidden states measured; 0 leaves the support out"
+    )
+    decoder_cells: bool = Field(
+        default=True,
+        description="decoder cells (shares, refined limit, unreachable tokens, map) and a census of outputs",
     )
     limit_dtype: str = Field(
         default="float16", description="number format whose unit roundoff sets eps in the limits"

@@ -170,10 +170,21 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_can_be_verified_reported_and_asked_about(
-    run: Path, capsys: pytest.CaptureFixture[str]
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    certificate = next(iter(sorted((run / "certificates").iterdir())))
+    ids = tmp_path / "target.ids"
+    ids.write_text("1 2 3")
     for words, said in [
         (["verify", str(run)], r"\d+ of \d+ certificates held"),
+        (["verify", str(run), "--quantise"], r"int4 .* of "),
+        (["decode", str(certificate)], "⟨"),
+        (["decode", str(certificate), "--json"], '"as_claimed": true'),
+        (["export", str(certificate), "--out", str(tmp_path / "adapter")], "adapter_model.safetensors"),
+        (
+            ["judge", str(tmp_path / "adapter"), "--target", f"ids:{ids}", "--model", "builtin:random"],
+            "emitted",
+        ),
         (["status", str(run)], "nothing left to do"),
         (["report", str(run)], "report.html"),
         (["resume", str(run), "--no-progress"], "report.html"),

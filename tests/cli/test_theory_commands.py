@@ -28,8 +28,9 @@ def test_the_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     "dtype", ["float32", "tf32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2", "int8", "int4"]
 )
 def test_every_format_without_a_model(capsys: pytest.CaptureFixture[str], dtype: str) -> None:
-    words = ("--width", "65536", "--vocab", "50304", "--limit-dtype", dtype, "-m", "1000000", "-n", "7")
-    found = json.loads(run(capsys, "bounds", *words, "--unbounded", "--json"))
+    words = ("--width", "65536", "--vocab", "50304", "-m", "1000000", "-n", "7", "--unbounded", "--json")
+    found = json.loads(run(capsys, "bounds", *words, "--limit-dtype", dtype))
+    assert json.loads(run(capsys, "bounds", *words, "--dtype", dtype)) == found
     ball, every = found["limits"]
     assert ball["tightest"]
     assert every["name"] == "every finite value"
@@ -56,7 +57,9 @@ def test_support_feeds_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert "half-angle" in shown
     measured = json.loads(run(capsys, *words, "--json"))
     assert measured["lengths"] == [4, 16]
+    assert measured["lengths_end_at"] == "asked"
     assert {step["by"] for step in measured["growth"]} == {"length", "samples"}
+    assert sum(step["states"] for step in measured["growth"] if step["by"] == "length") == measured["samples"]
     found = json.loads(run(capsys, "bounds", "builtin:random", "--support", file, "--json"))["limits"]
     by_name = {limit["name"]: limit for limit in found}
     assert by_name["cone (paper)"]["packing"] == "convention"
@@ -71,6 +74,10 @@ def test_support_feeds_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path
     [
         (("bounds", "builtin:random", "--support", "none"), "none"),
         (("bounds", "builtin:random", "--vector-dtype", "float61"), "float61"),
+        (("bounds", "builtin:random", "--dtype", "int8"), "'int8'"),
+        (("bounds", "--width", "8", "--vocab", "9", "--dtype", "int9"), "int8"),
+        (("bounds", "--width", "8"), "--vocab"),
+        (("bounds", "builtin:random", "--width", "8"), "leave one out"),
         (("support", "builtin:random", "--lengths", "600"), "512"),
         (("support", "builtin:random", "--positions", "0"), "positions"),
         (("support", "builtin:random", "--prompts", "words"), "words"),
@@ -96,3 +103,16 @@ def test_the_published_table(capsys: pytest.CaptureFixture[str]) -> None:
     entry = json.loads(run(capsys, "paper", "--json"))
     assert len(entry["models"]) == 11
     assert len(entry["notes"]) >= 4
+
+
+@pytest.mark.parametrize(
+    ("positions", "end", "shown"), [("64", "positions", "affords"), ("2400", "context", "the context")]
+)
+def test_what_set_the_longest_prompt_is_told(
+    capsys: pytest.CaptureFixture[str], positions: str, end: str, shown: str
+) -> None:
+    words = ("support", "builtin:random", "--positions", positions, "--prompts", "random", "--no-progress")
+    assert shown in run(capsys, *words)
+    found = json.loads(run(capsys, *words, "--json"))
+    assert (found["lengths_end_at"], found["context"]) == (end, 512)
+    assert found["lengths"][-1] == (512 if end == "context" else int(positions) // 2)

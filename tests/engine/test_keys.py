@@ -33,6 +33,8 @@ BASE = {
                 {"max_steps": 7},
                 {"protocol": "fixed"},
                 {"restarts": 2},
+                {"prefix": "a"},
+                {"suffix": "a"},
             )
         ),
     ],

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lmreach.experiments.geometry import hidden_support
+from lmreach.experiments.geometry import cosine_bound, hidden_support
 from lmreach.experiments.targets import draw
 from lmreach.models.load import load
 from lmreach.models.tiny import FAMILIES, tiny
@@ -26,6 +28,34 @@ def test_streamed_numbers_are_those_of_all_states(random_model) -> None:
     cosines = unit @ unit.T
     mean = (cosines.sum() - len(unit)) / (len(unit) * (len(unit) - 1))
     np.testing.assert_allclose(found.mean_cos, mean, rtol=1e-6, atol=1e-9)
+    # 2048 of 5120 states are kept for the smallest cosine.
+    assert found.kept == 2048
+    assert found.min_cos_bound <= cosines.min() <= found.min_cos <= np.quantile(cosines, 1e-4)
+
+
+def test_the_smallest_cosine_of_few_states_is_exact(random_model) -> None:
+    found = hidden_support(random_model, positions=320, length=32, kinds=("random",), seed=0)
+    ids = torch.from_numpy(draw(random_model, "random", 10, 32, seed=0).ids)
+    with torch.no_grad():
+        states = random_model.hidden(random_model.input_vectors(ids)).flatten(0, 1).double().numpy()
+    unit = states / np.linalg.norm(states, axis=1, keepdims=True)
+    np.testing.assert_allclose(found.min_cos, (unit @ unit.T).min(), rtol=1e-9)
+    assert found.kept == 320
+
+
+def test_a_single_state_has_no_smallest_cosine(random_model) -> None:
+    found = hidden_support(random_model, positions=1, length=1, kinds=("random",), seed=0)
+    assert (found.samples, found.min_cos) == (1, None)
+
+
+@given(
+    angles=st.lists(st.floats(-1.5, 1.5), min_size=2, max_size=20),
+    centre=st.floats(-3, 3),
+)
+def test_no_two_vectors_in_a_cone_are_further_apart_than_the_bound(angles, centre) -> None:
+    apart = np.subtract.outer(angles, angles)
+    half_angle = np.abs(np.array(angles) - centre).max()
+    assert cosine_bound(half_angle) <= np.cos(apart).min() + 1e-9
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from lmreach.experiments.information import target_bits, token_nats
+from lmreach.models.decode import greedy
 from lmreach.models.load import load
 from lmreach.models.tiny import tiny, tiny_tokenizer
 
@@ -27,6 +28,16 @@ def test_without_a_start_token_the_first_id_costs_log_v(random_model) -> None:
     bits = target_bits(random_model, random_model.input_vectors(torch.arange(2)), np.array([9]))
     assert bits.without == pytest.approx(math.log2(512))
     assert bits.gained == pytest.approx(bits.without - bits.with_vectors)
+
+
+def test_the_token_gain_counts_what_comes_out_right(random_model) -> None:
+    """Vectors that emit their own greedy continuation have all of it right."""
+    vectors = random_model.input_vectors(torch.tensor([3, 8]))
+    ids = greedy(random_model, vectors, 5).ids
+    bits = target_bits(random_model, vectors, ids)
+    assert bits.right_with == 5
+    assert bits.tokens_gained == 5 - bits.right_without
+    assert 0 <= bits.right_without <= 4  # the first id has nothing before it
 
 
 def test_the_start_token_as_the_only_vector_tells_nothing() -> None:

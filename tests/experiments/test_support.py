@@ -6,12 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lmreach.errors import InputError, OutputError
 from lmreach.experiments import support
-from lmreach.experiments.support import SupportReport, measure_support, prompt_lengths
-from lmreach.experiments.support_file import read_support, write_support
+from lmreach.experiments.geometry import UniformSample
+from lmreach.experiments.support import SupportReport, measure_support, prompt_counts, prompt_lengths
+from lmreach.experiments.support_file import read_support, saved_support, write_support
 from lmreach.models.load import load
+from lmreach.models.loaded import LoadedModel
 from lmreach.models.tiny import tiny
 
 
@@ -41,7 +45,7 @@ def units(states: list[torch.Tensor]) -> np.ndarray:
 
 def test_cosines_and_cones_are_those_of_all_states(found, states) -> None:
     unit = units(states)
-    assert found.seen.samples == len(unit) < support._KEPT
+    assert found.seen.samples == len(unit) < 2048
     cosines = unit @ unit.T
     np.testing.assert_allclose(found.kept_min_cos, cosines.min(), rtol=1e-9)
     np.testing.assert_allclose(found.seen.mean_cos, cosines[~np.eye(len(unit), dtype=bool)].mean(), rtol=1e-9)
@@ -65,11 +69,11 @@ def test_the_axis_is_that_of_the_smallest_cap() -> None:
 
 
 def test_the_sample_is_bounded_and_uniform() -> None:
-    sample = support._Sample(0)
+    sample = UniformSample(2048, np.random.default_rng(0))
     blocks = torch.eye(40, dtype=torch.float64)
     for k in range(40):
         sample.add(blocks[k : k + 1].repeat(1000, 1))
-    assert len(sample.units) == support._KEPT
+    assert len(sample.units) == 2048
     counts = sample.units.sum(0)
     assert counts.min() > 20
     assert counts.max() < 90
@@ -95,17 +99,73 @@ def test_what_cannot_be_measured_is_refused(random_model) -> None:
             measure_support(random_model, positions=positions, lengths=lengths)
 
 
-def test_lengths_end_at_the_context() -> None:
-    assert prompt_lengths(100) == (4, 16, 64, 100)
-    assert prompt_lengths(None) == (4, 16, 64, 256, 1024)
-    assert prompt_lengths(2) == (2,)
+def test_lengths_end_at_the_context_or_where_positions_do() -> None:
+    assert prompt_lengths(100, 8192) == (4, 16, 64, 100)
+    assert prompt_lengths(64, 8192) == (4, 16, 64)
+    assert prompt_lengths(None, 8192, 2) == (4, 16, 64, 256, 1024, 2048)
+    assert prompt_lengths(32768, 131072, 2)[-1] == 32768
+    assert prompt_lengths(32768, 131070, 2)[-1] == 32767
+    assert prompt_lengths(2, 8192) == (2,)
+    assert prompt_lengths(512, 2, 2) == (1,)
+
+
+@given(
+    positions=st.integers(2, 200_000),
+    context=st.none() | st.integers(1, 40_000),
+    kinds=st.integers(1, 3),
+)
+def test_prompts_share_the_positions(positions, context, kinds) -> None:
+    lengths = prompt_lengths(context, positions, kinds)
+    counts = prompt_counts(positions // kinds, lengths)
+    assert list(lengths) == sorted(set(lengths))
+    assert set(counts) == set(lengths)
+    assert min(counts.values()) >= 1
+    used = kinds * sum(length * count for length, count in counts.items())
+    # Rounding to whole prompts moves each length by half a prompt at most.
+    assert abs(used - positions) <= kinds * (sum(lengths) / 2 + 1)
+
+
+def test_long_prompts_asked_for_are_measured_though_they_take_more(random_model) -> None:
+    found = measure_support(random_model, positions=40, lengths=(2, 128), kinds=("random", "self"))
+    assert [(step.value, step.seen.samples) for step in found.growth if step.what == "length"] == [
+        (2, 2 * 2),
+        (128, 2 * 128),
+    ]
+
+
+@pytest.fixture(scope="module")
+def verse() -> LoadedModel:
+    return load("builtin:verse")
+
+
+def test_files_of_text_and_of_ids_are_measured(verse, tmp_path: Path) -> None:
+    words, ids = tmp_path / "words.txt", tmp_path / "ids.txt"
+    words.write_text("the sea and the sky " * 60)
+    text = verse.encode(words.read_text())
+    rows = verse.plain_ids[np.arange(64).reshape(4, 16) % len(verse.plain_ids)]
+    ids.write_text("\n".join(" ".join(map(str, row)) for row in rows))
+    for kind, prompts in ((f"text:{words}", text[: 4 * 16].reshape(4, 16)), (f"ids:{ids}", rows)):
+        found = measure_support(verse, positions=64, lengths=(16,), kinds=(kind,))
+        with torch.no_grad():
+            vectors = verse.input_vectors(torch.from_numpy(prompts))
+            states = verse.hidden(vectors).flatten(0, 1).double().numpy()
+        assert found.seen.samples == 64
+        np.testing.assert_allclose(found.seen.low, states.min(0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found.seen.high, states.max(0), rtol=1e-5, atol=1e-6)
+        facts = saved_support(verse, found, ends_at="asked").facts
+        assert facts["kinds"] == [f"{kind.partition(':')[0]}:{Path(kind).name}"]
+        assert str(tmp_path) not in str(facts)
+
+
+def test_a_text_too_short_is_refused(verse, tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("the sea")
+    with pytest.raises(InputError, match="a text of at least 4 x 16"):
+        measure_support(verse, positions=64, lengths=(16,), kinds=(f"text:{tmp_path / 'short.txt'}",))
 
 
 @pytest.fixture
 def saved(random_model, found):
-    from lmreach.cli.support import saved_support
-
-    return saved_support(random_model, found)
+    return saved_support(random_model, found, ends_at="asked")
 
 
 def test_a_support_file_gives_back_what_was_measured(saved, tmp_path: Path, random_model) -> None:

@@ -214,6 +214,9 @@ def test_shares_and_lengths_agree(d: int, vocab: int, dtype: str, m: int, n: int
     assert limit.log_share(max(longest, 1), m) == 0.0 or longest == 0
     assert limit.log_share(longest + 1, m) < 0.0
     assert limit.log_share(n + 1, m) <= limit.log_share(n, m) <= limit.log_share(n, m + 1)
+    assert limit.log_count(m + 1) >= limit.log_count(m)
+    assert limit.log_count(m + 1, n) >= limit.log_count(m, n)
+    assert limit.longest_fully_possible(m + 1) >= longest
     assert limit.log_count(m, n) <= min(limit.log_count(m), n * math.log(vocab))
     # Beyond the threshold every further token costs a factor V.
     step = limit.log_share(longest + 2, m) - limit.log_share(longest + 3, m)

@@ -68,8 +68,22 @@ def test_ball_volume_of_every_norm() -> None:
         assert log_ball_volume(1, p) == pytest.approx(math.log(2), rel=1e-14)
 
 
+@settings(deadline=None)
+@given(
+    d=st.integers(1, 65536), p=st.just(math.inf) | st.sampled_from([1.0, 1.5, 2.0, 3.0]) | st.floats(1, 50)
+)
+def test_ball_volume_agrees_with_mpmath(d: int, p: float) -> None:
+    inverse = mpmath.mpf(0) if p == math.inf else 1 / mpmath.mpf(p)
+    side = d * (mpmath.log(2) + mpmath.loggamma(1 + inverse))
+    exact = side - mpmath.loggamma(1 + d * inverse)
+    # Relative to what is subtracted: for some d and p the volume is near 1 and its log near 0.
+    assert abs(log_ball_volume(d, p) - exact) <= 1e-13 * max(abs(side), mpmath.loggamma(1 + d * inverse), 1)
+    if p in (1.0, 2.0, math.inf) and d > 12:
+        assert abs(log_ball_volume(d, p) - exact) <= 1e-10 * abs(exact)
+
+
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0])
-@pytest.mark.parametrize("d", [2, 3, 6])
+@pytest.mark.parametrize("d", [2, 3, 4, 5, 6])
 def test_ball_volume_agrees_with_counting_points(d: int, p: float) -> None:
     rng = np.random.default_rng(d)
     points = 200_000
@@ -119,6 +133,20 @@ def test_cap_share_agrees_with_mpmath(d: int) -> None:
 
 @settings(deadline=None)
 @given(
+    # Widths and angles at which the cap changes on every scale, from an edge of the range to the other.
+    d=st.integers(2, 40) | st.floats(0, 1).map(lambda t: round(2 * 32768**t)),
+    phi=st.floats(1e-6, math.pi)
+    | st.floats(-6, math.log10(math.pi)).map(lambda t: min(10**t, math.pi))
+    | st.tuples(st.floats(-6, 0), st.sampled_from([-1, 1])).map(lambda t: math.pi / 2 + t[1] * 10 ** t[0]),
+)
+def test_cap_share_agrees_with_mpmath_anywhere(d: int, phi: float) -> None:
+    exact, value = exact_log_cap_share(d, phi), float(log_cap_share(d, phi))
+    assert math.isfinite(value)
+    assert mpmath.fabs(exact) <= 1e-300 or abs(value - exact) <= 1e-10 * abs(exact)
+
+
+@settings(deadline=None)
+@given(
     d=st.integers(2, 65536),
     phi=st.floats(1e-6, math.pi, exclude_max=True),
     factor=st.floats(0.5, 1),
@@ -136,13 +164,14 @@ def test_cap_share_in_the_plane_is_the_angle() -> None:
     assert log_cap_share(2, angles) == pytest.approx(np.log(angles / math.pi), rel=1e-10, abs=1e-15)
 
 
-def test_cap_share_agrees_with_counting_directions() -> None:
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("d", [2, 3, 4, 5, 6])
+def test_cap_share_agrees_with_counting_directions(d: int) -> None:
+    rng = np.random.default_rng(d)
     points = 200_000
-    directions = rng.normal(size=(points, 5))
+    directions = rng.normal(size=(points, d))
     cosines = directions[:, 0] / np.linalg.norm(directions, axis=1)
     for phi in (0.4, 1.0, 1.7, 2.6):
-        share = math.exp(float(log_cap_share(5, phi)))
+        share = math.exp(float(log_cap_share(d, phi)))
         assert abs((cosines >= math.cos(phi)).mean() - share) < 4 * math.sqrt(share * (1 - share) / points)
 
 

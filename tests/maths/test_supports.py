@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmreach.errors import InputError
+from lmreach.maths.logspace import log_ball_volume
 from lmreach.maths.supports import (
     AbstractSupport,
     Ball,
@@ -138,6 +139,31 @@ def test_more_coordinates_hold_more(d: int, more: int, ratio: float) -> None:
     assert longer.log_packing(ratio) >= shorter.log_packing(ratio) - 1e-9
 
 
+@settings(deadline=None)
+@given(
+    d=st.integers(2, 300),
+    more=st.integers(1, 300),
+    eps=st.floats(1e-6, 1),
+    phi=st.floats(0.7, 1.5),
+    side=st.floats(0.01, 2),
+)
+def test_more_coordinates_hold_more_in_other_shapes(
+    d: int, more: int, eps: float, phi: float, side: float
+) -> None:
+    def shapes(k: int) -> list[AbstractSupport]:
+        ones = np.ones(k)
+        return [
+            Ball(k, 1.0, p=2.0),
+            Box(-side * ones, side * ones),
+            Cone(k, 1.0, phi),
+            both(ones, side * ones),
+            FloatGrid(k, "float16", -side * ones, side * ones),
+        ]
+
+    for few, many in zip(shapes(d), shapes(d + more), strict=True):
+        assert many.log_packing(eps) >= few.log_packing(eps) * (1 - 1e-6), few.kind
+
+
 # Brute force: no packing that exists may exceed a bound --------------------------------------------
 
 
@@ -195,6 +221,21 @@ class TestPackings:
         size = np.linalg.norm(points, axis=1)
         points = points[(size <= 1.0) & (points[:, 0] >= size * math.cos(phi) - 1e-12)]
         assert math.log(greedy_packing(points, eps, 2)) <= Cone(d, 1.0, phi).log_packing(eps)
+
+    def test_ellipsoids_of_a_layer_norm(self, d: int, eps: float) -> None:
+        # States of a LayerNorm add up to 0 before the gain, which no bound uses: pack the whole ellipsoid.
+        gain, bias = np.array([1.0, -0.4, 0.1])[:d], np.array([3.0, 0.0, -2.0])[:d]
+        support = norm_ellipsoid("layer", gain, bias)
+        points = self.inside(tuple(support.axes), candidates(d, 2.0, eps, seed=6)) + bias
+        assert math.log(greedy_packing(points, eps, math.inf)) <= support.log_packing(eps)
+
+    def test_float_grids(self, d: int, eps: float) -> None:
+        values = np.arange(-8, 8)  # every int4
+        every = np.stack(np.meshgrid(*[values] * d), axis=-1).reshape(-1, d)
+        low, high = np.array([-3.5, 0.0, -9.0])[:d], np.array([2.0, 0.9, 9.0])[:d]
+        inside = every[((every >= low) & (every <= high)).all(axis=1)]
+        assert FloatGrid(d, "int4", low, high).log_packing() == pytest.approx(math.log(len(inside)))
+        assert greedy_packing(inside, min(eps, 1.0), math.inf) == len(inside)
 
     @staticmethod
     def inside(axes: tuple[float, ...], points: np.ndarray) -> np.ndarray:
@@ -298,6 +339,42 @@ def test_the_joint_volume_is_not_below_the_true_one(d: int) -> None:
     assert math.log(volume) - error <= bound
     # Chernoff's loss is a small power of d, not exponential in it.
     assert bound <= math.log(volume) + 2 + math.log(d)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 6])
+def test_fine_packings_tend_to_the_volume(d: int) -> None:
+    """At small eps a bound is a volume over that of one body of size eps, here against counted points."""
+    rng = np.random.default_rng(d)
+    points, eps = 200_000, 1e-9
+    axes = np.linspace(0.5, 1.5, d)
+    cube = rng.uniform(-1, 1, (points, d))
+    log_axes = float(np.log(2 * axes).sum())
+
+    def agrees(inside: np.ndarray, value: float) -> bool:
+        share = inside.mean()
+        return abs(math.exp(value) - share) <= 4 * math.sqrt(share * (1 - share) / points) + 1e-6
+
+    in_ball = (cube**2).sum(axis=1) <= 1
+    ellipsoid = Ellipsoid(axes, flat(d)).log_packing(eps) + d * math.log(eps)
+    assert agrees(in_ball, ellipsoid - log_axes)
+    assert Box(-axes, axes).log_packing(eps) + d * math.log(eps) == pytest.approx(log_axes, abs=1e-6)
+    if d > 1:
+        size = np.linalg.norm(cube, axis=1)
+        in_cone = in_ball & (cube[:, 0] >= size * math.cos(0.8))
+        body = math.exp(log_ball_volume(d)) * (eps / 2) ** d
+        cone = Cone(d, 1.0, 0.8).log_packing(eps) + math.log(body)
+        assert agrees(in_cone, cone - d * math.log(2))
+
+
+@pytest.mark.parametrize("d", [2, 16, 128, 1024, 8192, 65536])
+@pytest.mark.parametrize("spread", [1.0, 10.0])
+def test_the_joint_bound_loses_the_log_of_the_width_at_most(d: int, spread: float) -> None:
+    axes = np.geomspace(1.0, spread, d) * math.sqrt(d)
+    # Axes long compared with eps, and the ellipsoid's own box, which leaves everything to the ellipsoid.
+    eps = axes[0] * 2.0**-11 / d
+    alone = Ellipsoid(axes, flat(d)).log_packing(eps)
+    joint = both(axes, axes)._joint(eps)
+    assert alone - 1e-6 * alone <= joint <= alone + 1 + math.log(d)
 
 
 def test_a_binding_box_improves_on_both_parts() -> None:

@@ -70,9 +70,10 @@ def test_tokens_per_vector_and_bits_stand_side_by_side():
 
 def test_what_differs_between_rows_is_said_in_them():
     results = sample.study()
-    results["results"]["accessibility"][0]["bos"] = "before"
+    results["results"]["accessibility"][0] |= {"bos": "before", "suffix": "Say it:"}
     table = tables.measured(results)
-    assert table.rows[0].cells[0].small == "frontier, start token before, length limit 128 tokens"
+    told = "frontier, start token before, suffix “Say it:”, length limit 128 tokens"
+    assert table.rows[0].cells[0].small == told
     assert table.rows[1].cells[0].small == "frontier, no start token, length limit 128 tokens"
     assert not table.source.startswith("Protocol")
 

@@ -16,6 +16,8 @@ from lmreach.models import gguf_file
 from lmreach.models.decode import emitted_prefix, greedy, sample
 from lmreach.models.frame import frame_of
 from lmreach.models.load import LoadedModel, load
+from lmreach.models.partial import read_parts
+from lmreach.study.model_limits import model_limits, parts_limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -107,3 +109,25 @@ def test_16_bit_weights_give_nearly_the_same_answer(real):
     assert (short.facts.dtype, short.facts.norm_kind) == ("bfloat16", loaded.facts.norm_kind)
     vectors = loaded.input_vectors(torch.as_tensor(loaded.encode(QUESTION)))
     assert "Berlin" in short.text(greedy(short, vectors, 3, frame=frame_of(short, "before")).ids)
+
+
+def test_limits_from_parts_of_the_file_are_those_of_the_whole_model(real, tmp_path, monkeypatch):
+    loaded, _, path = real
+    monkeypatch.setenv("LMREACH_CACHE", str(tmp_path))
+    parts = read_parts(path)
+    assert parts.fingerprint is None, parts.notes
+    assert list(tmp_path.iterdir()) == []
+    assert (parts.rows, parts.usable) == (loaded.facts.rows, loaded.facts.usable)
+    # The gain of the whole model is fitted to what its norm does, that of the parts is read: 4e-8 apart.
+    np.testing.assert_allclose(parts.final_norm.gain, loaded.final_norm.gain, rtol=1e-6)
+    whole = {limit.name: limit.log_packing for limit in model_limits(loaded)}
+    assert {limit.name: limit.log_packing for limit in parts_limits(parts)} == pytest.approx(whole, rel=1e-8)
+    assert "norm ellipsoid (tighter)" in whole
+
+
+def test_the_gain_is_as_applied(real):
+    loaded, _, path = real
+    stored = loaded.model.base_model.norm.weight.numpy()
+    applied = 1 + stored if "gemma" in path.name else stored
+    for gain in (loaded.final_norm.gain, read_parts(path).final_norm.gain):
+        np.testing.assert_allclose(gain, applied, rtol=1e-5)

@@ -86,11 +86,12 @@ def test_n50_by_hand(reaches: list[int], value: float) -> None:
 
 def test_ends_of_the_interval_by_hand() -> None:
     found = half([5] * 6)
-    # Both bands drop between 5 and 6: the lower from 0.025^(1/6), the upper to 1 less that.
-    top = 0.025 ** (1 / 6)
-    assert found.low == pytest.approx(5 + (top - 0.5) / top, abs=1e-9)
-    assert found.high == pytest.approx(5 + 0.5 / top, abs=1e-9)
-    assert found.words() == "5.5 tokens (95 % interval 5.1 to 5.9, 6 strings)"
+    # At 5 + f the statistic is sqrt(k (1 - 2 f)) when all strings end at 5.
+    half_width = stats.norm.ppf(0.975) ** 2 / 6 / 2
+    assert found.low == pytest.approx(5.5 - half_width, abs=1e-9)
+    assert found.high == pytest.approx(5.5 + half_width, abs=1e-9)
+    assert found.words() == "5.5 tokens (95 % interval 5.2 to 5.8, 6 strings)"
+    assert found.relative_width == pytest.approx(2 * half_width / 5.5)
 
 
 # Where there is no number --------------------------------------------------------------------------
@@ -257,5 +258,5 @@ def test_the_interval_covers_the_truth(distribution: object, mixed_limits: bool)
         low = -math.inf if found.low is None else found.low
         high = math.inf if found.high is None else found.high
         covered += low <= truth <= high
-    # Clopper-Pearson is conservative, so only falling short counts: four standard errors under 95 %.
-    assert covered / runs >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / runs)
+    # Four standard errors on either side of 95 %.
+    assert abs(covered / runs - 0.95) <= 4 * math.sqrt(0.95 * 0.05 / runs)

@@ -63,8 +63,8 @@ def test_pairing_draws_whole_strings() -> None:
     reaches = [5 * at + easy for at in M]
     paired, free = fit(reaches, paired=True), fit(reaches)
     assert paired.slope == pytest.approx(5.0)
-    # Every paired resample has exactly the same line, so resampling has no spread to show.
-    assert (paired.low, paired.high) == (None, None)
+    # Every paired resample has exactly the same line, so the intervals of n50 stand for the spread.
+    assert paired.low < 5.0 < paired.high
     assert free.low is not None
     assert free.low < 5.0
 
@@ -129,9 +129,57 @@ def test_few_strings_and_no_spread_give_no_interval() -> None:
     assert few.slope is not None
     assert (few.low, few.high) == (None, None)
     assert "3 strings" in few.words()
-    flat = fit([[5] * 9, [10] * 9], m=[1, 2])
+    flat = fit([[5] * 5, [10] * 5], m=[1, 2])
     assert (flat.low, flat.high) == (None, None)
-    assert "no spread" in flat.words()
+    assert "reach the same length" in flat.words()
+
+
+def test_strings_that_all_reach_the_same_length_still_have_an_error() -> None:
+    found = fit([[5] * 32, [10] * 32, [15] * 32], m=[1, 2, 3])
+    assert found.slope == pytest.approx(5.0)
+    assert 4.8 < found.low < 5.0 < found.high < 5.2
+    same = fit([[5] * 32] * 4)
+    assert same.slope == 0.0
+    assert same.low < 0.0 < same.high
+    assert same.covariance[0] > 0
+
+
+def test_the_same_strings_in_unequal_numbers_are_still_paired() -> None:
+    easy = np.random.default_rng(1).integers(0, 20, 64)
+    reaches = [5 * at + easy[:k] for at, k in zip(M, (64, 48, 32, 32), strict=True)]
+    paired, free = fit(reaches, paired=True), fit(reaches)
+    assert paired.high - paired.low < 0.8 * (free.high - free.low)
+
+
+def test_a_point_beyond_the_limit_holds_the_line_only_on_its_wrong_side() -> None:
+    reaches = [[4, 5, 6] * 8, [9, 10, 11] * 8, [60] * 24]
+    kept = fit(reaches, m=[1, 2, 4], limit=15)
+    assert kept.bounds == 1
+    assert kept.slope == pytest.approx(5.0)  # the line runs above 15 at m = 4 by itself
+    held = fit(reaches, m=[1, 2, 4], limit=40)
+    assert held.slope > 5.5  # and below 40
+    assert "1 more as a bound" in held.words()
+
+
+def test_line_and_power_law_are_told_apart() -> None:
+    rng, m = np.random.default_rng(2), (1, 2, 4, 8, 16)
+    straight = fit([rng.poisson(6 * at, 200) for at in m], m=m)
+    assert straight.exponent[0] == pytest.approx(1, abs=0.05)
+    assert straight.better != "power law"
+    bent = fit([rng.poisson(20 * at**0.5, 200) for at in m], m=m)
+    assert bent.better == "power law"
+    assert bent.exponent[1] < 0.5 < bent.exponent[2] < 0.7
+    assert "power law fits better" in bent.shape_words()
+
+
+def test_the_band_is_narrowest_among_the_points_and_wide_far_out() -> None:
+    found = fit(drawn(0))
+    widths = [high - low for _, low, high in (found.at(at) for at in (3, 8, 80))]
+    assert widths[0] < widths[1] < widths[2]
+    value, low, high = found.at(80)
+    assert low < value < high
+    assert value == pytest.approx(found.intercept + 80 * found.slope)
+    assert fit([], m=[]).at(3) is None
 
 
 # Ratios --------------------------------------------------------------------------------------------
@@ -156,7 +204,11 @@ def test_ratio_carries_the_interval_through() -> None:
 def test_entry_of_results_has_exactly_its_keys() -> None:
     for found in (fit(drawn(0)), fit([], m=[])):
         entry = found.as_dict()
-        assert list(entry) == ["m", "n50", "slope", "low", "high", "intercept", "r2", "verdict", "words"]
+        assert list(entry) == [
+            *("m", "n50", "n50_low", "n50_high", "slope", "low", "high", "intercept", "r2", "covariance"),
+            *("through_origin", "exponent", "better", "bounds", "relative_width", "verdict", "words"),
+            "shape_words",
+        ]
         assert all(type(value) in (int, float, str, list, type(None)) for value in entry.values())
         assert all(type(value) is int for value in entry["m"])
 
@@ -171,8 +223,6 @@ def test_lists_must_match() -> None:
         fit([[1]], m=[0])
     with pytest.raises(InputError, match="resample"):
         fit([[1], [2]], m=[1, 2], resamples=0)
-    with pytest.raises(InputError, match="equal numbers of strings"):
-        fit([[1, 2], [2]], m=[1, 2], paired=True)
 
 
 # Laws ----------------------------------------------------------------------------------------------

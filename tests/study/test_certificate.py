@@ -30,6 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         targets=("random",),
         budget_s=None,
         support_positions=0,
+        decoder_cells=False,
         cram=CramConfig(strings=3, max_steps=60, n_max=12),
     )
     return run_study(config, tmp_path_factory.mktemp("runs") / "run").folder

@@ -51,6 +51,7 @@ def test_a_run_of_the_same_model_is_compared_with(random_model, vectors, emitted
         targets=("random",),
         budget_s=None,
         support_positions=0,
+        decoder_cells=False,
         cram=CramConfig(strings=3, max_steps=30, n_max=6),
     )
     run = run_study(config, tmp_path / "run").folder

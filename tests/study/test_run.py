@@ -20,6 +20,7 @@ QUICK = StudyConfig(
     targets=("random", "self"),
     budget_s=None,
     support_positions=256,
+    decoder_cells=False,
     cram=CramConfig(strings=4, max_steps=60, patience=30, n_max=12),
 )
 
@@ -51,7 +52,7 @@ def test_everything_asked_for_is_there(finished: Path) -> None:
     assert {one["premise"] for one in results["results"]["limits"]} == {"hidden", "input", "format"}
     assert results["results"]["support"]["inside_norm_ellipsoid"] is True
     assert [one["target"] for one in results["results"]["slopes"]] == ["random", "self"]
-    assert results["not_done"] == []
+    assert [one["what"] for one in results["not_done"]] == ["decoder cells", "census of outputs"]
     assert results["provenance"]["command"] == "lmreach test"
     assert (finished / "report.html").stat().st_size > 20_000
     assert str(finished) not in (finished / "results.json").read_text(encoding="utf-8")
@@ -133,11 +134,48 @@ def test_equal_strings_are_all_run_and_counted(tmp_path: Path) -> None:
             "m": (1,),
             "targets": ("random",),
             "support_positions": 0,
+            "relative_width": None,
             "cram": CramConfig(strings=600, n_max=1, max_steps=20, patience=20),
         }
     )
     (entry,) = results_of(run_study(config, tmp_path / "run").folder)["results"]["accessibility"]
     assert entry["strings"] == 600
+
+
+def test_a_cell_ends_early_and_resumes_to_the_same_end(tmp_path: Path) -> None:
+    """One-token targets: n50 is surely above the limit, told at 16 strings and confirmed at 24."""
+    config = QUICK.model_copy(
+        update={
+            "m": (1,),
+            "targets": ("random",),
+            "support_positions": 0,
+            "cram": CramConfig(strings=600, n_max=1, max_steps=5, patience=5),
+        }
+    )
+    folder = run_study(config, tmp_path / "run", command="lmreach test").folder
+    before = results_of(folder)
+    (entry,) = before["results"]["accessibility"]
+    assert entry["n50"]["verdict"] == "above_limit"
+    assert entry["strings"] == 24
+    (spared,) = before["results"]["precision"]["ended_early"]
+    assert spared["strings"] == 576
+    left = ["support of hidden states", "decoder cells", "census of outputs"]
+    assert [row["what"] for row in before["not_done"]] == left
+    resume_study(folder)
+    assert without_time(results_of(folder)) == without_time(before)
+
+
+def test_bits_gained_are_recorded_per_string_and_told_per_cell(finished: Path) -> None:
+    with Store(finished) as store:
+        trials = [trial for trial in store.trials() if trial["reach"] > 0]
+    assert trials
+    assert all(trial["ce_with_bits"] < trial["ce_without_bits"] for trial in trials)
+    assert all(trial["tokens_gained"] <= trial["reach"] for trial in trials)
+    for entry in results_of(finished)["results"]["accessibility"]:
+        told = entry["information"]
+        assert told["bits_per_vector"] == pytest.approx(told["bits_gained"] / entry["m"])
+        assert told["bits_per_stored_bit"] * 32 == pytest.approx(told["bits_per_coordinate"])
+        assert entry["cliff"]["predicted"] > 0
 
 
 def test_every_certificate_holds(finished: Path) -> None:
@@ -229,3 +267,22 @@ def test_other_weights_are_refused(finished: Path, tmp_path: Path) -> None:
         resume_study(folder)
     with pytest.raises(OutputError, match="weights"):
         verify_run(folder)
+
+
+def test_cells_and_census_are_part_of_a_study_and_kept_for_a_resume(tmp_path: Path) -> None:
+    """The untrained built-in has no tokenizer, so the map is left out with that reason."""
+    config = QUICK.model_copy(update={"budget_s": 40.0, "decoder_cells": True, "m": (1,)})
+    folder = run_study(config, tmp_path / "run").folder
+    results = results_of(folder)
+    cells, census = results["results"]["cells"], results["results"]["census"]
+    assert cells["shares"]["cells"] == cells["unreachable"]["vocab"] == 512
+    assert cells["unreachable"]["counts"]["reachable"] > 0
+    assert census["tokens"][0]["prompts"] > 0
+    assert {"what": "decoder cells: map", "why": "the model has no tokenizer to read texts with"} in results[
+        "not_done"
+    ]
+    assert 'id="cells"' in (folder / "report.html").read_text(encoding="utf-8")
+    resume_study(folder)
+    again = results_of(folder)
+    assert again["results"]["cells"] == cells
+    assert again["results"]["census"] == census

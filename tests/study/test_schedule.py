@@ -1,6 +1,7 @@
 """The schedule: rounds, budgets, and nothing dropped without a word."""
 
-from hypothesis import given
+import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmreach.study.schedule import Cell, Schedule
@@ -72,3 +73,81 @@ def test_what_is_expected_shrinks_to_nothing() -> None:
     schedule.finish(second, 16.0)
     assert schedule.expected(None) == 0
     assert schedule.next(None) is None
+
+
+# With a wanted width --------------------------------------------------------------------------------
+
+
+def measure(
+    schedule: Schedule, budget: float | None = None, scale: float = 5.0, spread: float = 0.1
+) -> list[tuple[Cell, int, int]]:
+    """Run a schedule against simulated reaches: string i of a cell always reaches the same length."""
+    clock, ran = 0.0, []
+    while (chunk := schedule.next(None if budget is None else budget - clock)) is not None:
+        middle = scale * chunk.cell.m
+        drawn = np.random.default_rng([chunk.cell.m, len(chunk.cell.target)]).normal(
+            middle, spread * middle, 600
+        )
+        reach = np.maximum(np.round(drawn[chunk.first : chunk.last]), 0).astype(int)
+        seconds = float(chunk.cell.m * chunk.strings)
+        clock += seconds
+        schedule.finish(chunk, seconds, reach, np.zeros(reach.size, dtype=bool))
+        ran.append((chunk.cell, chunk.first, chunk.last))
+    return ran
+
+
+def test_it_stops_by_itself_when_everything_is_known() -> None:
+    schedule = Schedule.of(("random",), (1, 2, 4), 500, 8, 0.2)
+    ran = measure(schedule, spread=0.1)
+    assert not schedule.skipped
+    assert {one.cell.m for one in schedule.settled} == {1, 2, 4}
+    assert all("known to 20 %" in one.why for one in schedule.settled)
+    assert sum(last - first for _, first, last in ran) < 3 * 100
+    assert schedule.planned == 0
+
+
+def test_what_is_known_well_gets_no_more_and_what_is_not_is_said() -> None:
+    schedule = Schedule.of(("random",), (1, 2), 64, 8, 0.01)
+    ran = measure(schedule, spread=0.5)
+    assert not schedule.settled
+    done = {m: sum(last - first for cell, first, last in ran if cell.m == m) for m in (1, 2)}
+    assert done == {1: 64, 2: 64}
+    assert not schedule.skipped  # all strings asked for were run; the results say what is not known
+
+
+def test_strings_go_where_they_narrow_most_per_second() -> None:
+    """One kind is sharp and soon known, the other is not."""
+    schedule = Schedule.of(("random", "self"), (1,), 400, 8, 0.1)
+    counts = {"random": 0, "self": 0}
+    while (chunk := schedule.next(None)) is not None:
+        kind = chunk.cell.target
+        rng = np.random.default_rng([chunk.first, len(kind)])
+        reach = rng.normal(40, 1.0 if kind == "random" else 12.0, chunk.strings).round().astype(int)
+        schedule.finish(chunk, 1.0 * chunk.strings, reach, np.zeros(chunk.strings, dtype=bool))
+        counts[kind] += chunk.strings
+    assert counts["random"] == 24  # narrow at the first look, ended at the second
+    assert counts["self"] > 100
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.floats(0, 600), st.integers(4, 32))
+def test_a_budget_and_a_width_leave_nothing_out_without_a_word(budget: float, size: int) -> None:
+    schedule = Schedule.of(("random",), (1, 3), 40, size, 0.1)
+    ran = measure(schedule, budget)
+    for cell in schedule.cells:
+        own = [(first, last) for c, first, last in ran if c == cell]
+        assert [first for first, _ in own] == [0, *(last for _, last in own)][: len(own)]
+        told = sum(one.strings for one in (*schedule.skipped, *schedule.settled) if one.cell == cell)
+        assert sum(last - first for first, last in own) + told == 40
+
+
+def test_the_same_data_give_the_same_order() -> None:
+    runs = [measure(Schedule.of(("random", "self"), (1, 2, 4), 64, 8, 0.1), 900.0) for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+def test_rounds_end_at_looks_whatever_their_size() -> None:
+    for size in (4, 8, 32):
+        ran = measure(Schedule.of(("random",), (1,), 200, size, 0.02))
+        ends = {last for _, _, last in ran}
+        assert {16, 24, 32, 48} <= ends

@@ -54,3 +54,19 @@ def seconds(text: str) -> float | None:
             problem("a budget such as 90s, 5m, 1.5h or none", repr(text), "write a number and a unit")
         )
     return float(match[1]) * _UNITS[match[2]]
+
+
+def share(text: str) -> float | None:
+    """Read a relative width such as 0.1, 10% or none.
+
+    Raises
+    ------
+    InputError
+        It is not of that form, or not above 0.
+    """
+    if text.strip().lower() == "none":
+        return None
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", text)
+    if match is None or float(match[1]) == 0:
+        raise InputError(problem("a width such as 0.1, 10% or none", repr(text), "write a number above 0"))
+    return float(match[1]) / (100 if match[2] else 1)

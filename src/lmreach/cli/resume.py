@@ -24,6 +24,15 @@ def resume(
     run
         Folder of the run.
     """
+    from lmreach.engine.store import Store
+    from lmreach.study.folder import existing
+
+    with Store(existing(Path(run))) as store:
+        counting = store.meta("census") is not None
+    if counting:
+        from lmreach.cli.census import go_on
+
+        return go_on(Path(run), json=json, quiet=quiet, silent=quiet or no_progress)
     from lmreach.cli.running import watch
     from lmreach.study.run import resume_study
 

@@ -19,6 +19,10 @@ def status(run: str, /) -> int:
 
     folder = existing(Path(run))
     with Store(folder) as store:
+        if store.meta("census") is not None:
+            print(f"census: {len(store.keys())} parts counted")
+            print("nothing left to do" if _finished(folder) else f"go on with: lmreach resume {run}")
+            return 0
         config = StudyConfig.model_validate(store.meta("config"))
         done = Counter(trial["cell"] for trial in store.trials())
     cells = Schedule.of(config.targets, config.m, config.cram.strings, 1).cells
@@ -31,3 +35,11 @@ def status(run: str, /) -> int:
         else f"{open_strings} open; go on with: lmreach resume {run}"
     )
     return 0
+
+
+def _finished(folder: Path) -> bool:
+    """Whether the results that a census wrote last leave nothing out."""
+    from lmreach.study.folder import read_json
+
+    path = folder / "results.json"
+    return path.is_file() and not read_json(path)["not_done"]

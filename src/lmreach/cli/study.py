@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Cram, Json, Load, NoProgress, Out, Quiet, TargetKinds, Vectors, seconds
+from lmreach.cli.options import Cram, Json, Load, NoProgress, Out, Quiet, TargetKinds, Vectors, seconds, share
 from lmreach.config import CramConfig, LoadConfig, StudyConfig
 
 
@@ -18,10 +18,23 @@ def study(
     ] = "5m",
     vectors: Vectors = None,
     targets: TargetKinds = None,
+    width: Annotated[
+        str,
+        Parameter(
+            help="Relative width (0.1: 10 %) at which n50 and slope are known well enough and a cell "
+            "ends early; none: run all strings."
+        ),
+    ] = "0.1",
     limit_dtype: Annotated[
         str, Parameter(help="Number format whose roundoff sets eps in the limits.")
     ] = "float16",
     support_positions: Annotated[int, Parameter(help="Hidden states to measure; 0: none.")] = 8192,
+    decoder_cells: Annotated[
+        bool,
+        Parameter(
+            name="--cells", help="Decoder cells (shares, unreachable tokens, map) and a census of outputs."
+        ),
+    ] = True,
     out: Out = None,
     load: Load = LoadConfig(),
     cram: Cram = CramConfig(),
@@ -48,8 +61,10 @@ def study(
         model=model,
         load=load,
         budget_s=seconds(budget),
+        relative_width=share(width),
         limit_dtype=limit_dtype,
         support_positions=support_positions,
+        decoder_cells=decoder_cells,
         cram=cram,
         m=StudyConfig.model_fields["m"].default if vectors is None else tuple(vectors),
         targets=StudyConfig.model_fields["targets"].default if targets is None else tuple(targets),

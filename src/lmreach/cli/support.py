@@ -27,7 +27,8 @@ def support(
         Parameter(
             consume_multiple=True,
             negative_iterable=(),
-            help="Prompt lengths in tokens; default: 4, 16, 64, ... up to the context limit or 1024.",
+            help="Prompt lengths in tokens; default: 4, 16, 64, ... to the context limit, or as far as"
+            " --positions affords (a quarter of them, for two kinds of prompts).",
         ),
     ] = None,
     prompts: Annotated[
@@ -54,7 +55,11 @@ def support(
     model
         Hugging Face id, folder, .gguf file, or builtin:verse / builtin:random.
     """
+    from lmreach.cli.support_table import print_growth, print_support
+    from lmreach.experiments.support import measure_support, prompt_lengths
+    from lmreach.experiments.support_file import saved_support, write_support
     from lmreach.maths.precision import number_format
+    from lmreach.models.load import load as load_model
 
     number_format(limit_dtype)
     if seed < 0:
@@ -64,67 +69,48 @@ def support(
         if not no_progress:
             print(line, file=sys.stderr)
 
-    from lmreach.experiments.support import measure_support, prompt_lengths
-    from lmreach.experiments.support_file import write_support
-    from lmreach.models.load import load as load_model
-
     loaded = load_model(model, load, progress=say)
-    chosen = tuple(sorted(set(lengths))) if lengths else prompt_lengths(loaded.facts.context)
-    kinds = tuple(prompts) if prompts else ("random", "self")
+    kinds, context = tuple(prompts or ("random", "self")), loaded.facts.context
+    chosen = tuple(sorted(set(lengths or prompt_lengths(context, positions, len(kinds)))))
     found = measure_support(loaded, positions=positions, lengths=chosen, kinds=kinds, seed=seed, say=say)
-    growth = [
-        {"by": step.what, "value": step.value, **_radii(step.seen), **_slopes(loaded, step.seen, limit_dtype)}
-        for step in found.growth
-    ]
-    saved = saved_support(loaded, found)
+    ends_at = "asked" if lengths else "context" if chosen[-1] == context else "positions"
+    saved, growth = saved_support(loaded, found, ends_at=ends_at), _growth(loaded, found, limit_dtype)
     if out is not None:
         write_support(Path(out), saved)
     if json:
         entry = {**saved.facts, "limit_dtype": limit_dtype, "growth": growth, "file": out}
         print(dumps(entry, indent=1, allow_nan=False))
     else:
-        _print(saved.facts, growth, limit_dtype)
+        print_support(saved.facts)
+        print_growth(growth, limit_dtype)
         if out is not None:
             print(f"\nwritten: {out}; use it with: lmreach bounds {model} --support {out}")
-    if found.seen.ellipsoid_fraction is not None and found.seen.ellipsoid_fraction > _OUTSIDE:
-        print("lmreach: a state left the norm ellipsoid", file=sys.stderr)
-        return 1
-    return 0
+    return _inside(found.seen)
 
 
 # Beyond the rounding of a norm computed in 16 bits, no state may be outside.
 _OUTSIDE = 1.02
 
 
-def saved_support(model: "LoadedModel", found: "SupportReport") -> Any:
-    """Return what a support file holds."""
-    from lmreach.experiments.support_file import SavedSupport
-
-    facts = {
-        "model": model.facts.name,
-        "fingerprint": model.facts.fingerprint,
-        "dtype": model.facts.dtype,
-        "samples": found.seen.samples,
-        "kinds": [_named(kind) for kind in found.seen.kinds],
-        "lengths": list(found.lengths),
-        **_radii(found.seen),
-        "ellipsoid_fraction": found.seen.ellipsoid_fraction,
-        "mean_angle": found.mean_angle,
-        "half_angle": found.half_angle,
-        "least_half_angle": found.least_half_angle,
-        "kept": found.kept,
-        "kept_min_cos": found.kept_min_cos,
-        "min_cos_bound": found.min_cos_bound,
-    }
-    return SavedSupport(
-        facts, found.seen.low, found.seen.high, found.axis, found.mean_direction, model.final_norm.gain
-    )
+def _inside(seen: "HiddenSupport") -> int:
+    """Return the exit code: 1, and a line that says why, if a state left the norm ellipsoid."""
+    if seen.ellipsoid_fraction is None or seen.ellipsoid_fraction <= _OUTSIDE:
+        return 0
+    print("lmreach: a state left the norm ellipsoid", file=sys.stderr)
+    return 1
 
 
-def _named(kind: str) -> str:
-    """Leave the folders of a file out of what is stored."""
-    word, colon, rest = kind.partition(":")
-    return f"{word}{colon}{Path(rest).name}" if colon else kind
+def _growth(model: "LoadedModel", found: "SupportReport", dtype: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "by": step.what,
+            "value": step.value,
+            "states": step.seen.samples,
+            **_radii(step.seen),
+            **_slopes(model, step.seen, dtype),
+        }
+        for step in found.growth
+    ]
 
 
 def _radii(seen: "HiddenSupport") -> dict[str, float]:
@@ -157,33 +143,3 @@ def _slopes(model: "LoadedModel", seen: "HiddenSupport", dtype: str) -> dict[str
         "box": by_name["box of hidden states"],
         "box_and_ellipsoid": by_name.get("box and norm ellipsoid"),
     }
-
-
-def _print(facts: dict[str, Any], growth: list[dict[str, Any]], dtype: str) -> None:
-    kinds, lengths = ", ".join(facts["kinds"]), ", ".join(str(n) for n in facts["lengths"])
-    print(f"{facts['model']}: {facts['samples']} final hidden states; prompts: {kinds}; lengths: {lengths}")
-    print(
-        f"largest norms      L1 {facts['l1_max']:.5g}, L2 {facts['l2_max']:.5g}, Linf {facts['linf_max']:.5g}"
-    )
-    fraction = facts["ellipsoid_fraction"]
-    if fraction is not None:
-        print(f"norm ellipsoid     furthest state at {fraction:.6f} of its surface (1: on it)")
-    print(
-        f"pairwise cosines   mean {facts['mean_cos']:.4f} (all pairs, exact); smallest"
-        f" {facts['kept_min_cos']:.4f}\n"
-        f"                   in a uniform sample of {facts['kept']}, at least"
-        f" {facts['min_cos_bound']:.4f} over all states"
-    )
-    print(
-        f"enclosing cone     half-angle {facts['half_angle']:.4f} rad (about the mean direction"
-        f" {facts['mean_angle']:.4f});\n"
-        f"                   none that holds all states is below {facts['least_half_angle']:.4f}"
-    )
-    print(f"\nHow limits move ({dtype}, tokens per vector; eps follows Linf, so C may also fall)")
-    print(f"{'by':<9}{'value':>8}{'L2':>10}{'Linf':>10}{'mean cos':>10}{'box':>10}{'box+ellipsoid':>15}")
-    for row in sorted(growth, key=lambda row: (row["by"], row["value"])):
-        both = row["box_and_ellipsoid"]
-        print(
-            f"{row['by']:<9}{row['value']:>8}{row['l2_max']:>10.4g}{row['linf_max']:>10.4g}"
-            f"{row['mean_cos']:>10.4f}{row['box']:>10.2f}{'-' if both is None else f'{both:.2f}':>15}"
-        )

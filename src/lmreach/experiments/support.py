@@ -16,12 +16,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lmreach.errors import InputError, problem
-from lmreach.experiments.geometry import HiddenSupport, StateStream, state_blocks
+from lmreach.experiments.geometry import HiddenSupport, StateStream, cosine_bound, state_blocks
 from lmreach.experiments.targets import draw
+from lmreach.models.decode import sample
 from lmreach.models.loaded import LoadedModel
 
 _PROMPTS = 32
-_KEPT = 2048  # states in the uniform sample behind the smallest cosine and the axis of the narrow cone
 _ROUNDS = 1000
 
 
@@ -83,10 +83,30 @@ class SupportReport:
     growth: tuple[Growth, ...]
 
 
-def prompt_lengths(context: int | None, longest: int = 1024) -> tuple[int, ...]:
-    """Return 4, 16, 64, ... and last the context limit (or ``longest`` if that is smaller), in tokens."""
-    end = longest if context is None else min(context, longest)
-    return tuple(sorted({*(n for n in (4, 16, 64, 256, 1024, 4096, 16384) if n < end), max(end, 1)}))
+def prompt_lengths(context: int | None, positions: int, kinds: int = 1) -> tuple[int, ...]:
+    """Return 4, 16, 64, ... and last the context limit, or the longest length that the positions afford.
+
+    Parameters
+    ----------
+    context
+        Context limit in tokens; None: no limit.
+    positions, kinds
+        States to measure, and kinds of prompts that share them. One prompt of each kind of the longest length
+        takes half of the states at most: 32,768 tokens and two kinds need 131,072 positions.
+    """
+    end = max(positions // (2 * kinds), 1)
+    end = end if context is None else min(context, end)
+    shorter = (4**k for k in range(1, end.bit_length()) if 4**k < end)
+    return (*shorter, end)
+
+
+def prompt_counts(positions: int, lengths: tuple[int, ...]) -> dict[int, int]:
+    """Return how many prompts there are of each length: states are shared evenly, but none goes without."""
+    counts, left = dict[int, int](), positions
+    for k, length in enumerate(sorted(lengths, reverse=True)):
+        counts[length] = max(1, round(left / (len(lengths) - k) / length))
+        left -= counts[length] * length
+    return counts
 
 
 def measure_support(
@@ -103,7 +123,8 @@ def measure_support(
     Parameters
     ----------
     positions
-        States to measure, shared evenly by lengths and kinds; every position of a prompt gives one.
+        States to measure, shared evenly by lengths and kinds; every position of a prompt gives one. There is
+        at least one prompt of each length and kind, so long prompts may take more.
     lengths
         Prompt lengths in tokens, each within the context.
     kinds
@@ -131,18 +152,19 @@ def _two_passes(
     say: Callable[[str], None],
     spool: IO[bytes],
 ) -> SupportReport:
-    share = positions / len(lengths) / len(kinds)
-    stream, sample, growth = StateStream(model), _Sample(seed), list[Growth]()
+    counts = prompt_counts(positions // len(kinds), lengths)
+    rng = np.random.default_rng([seed, 3])
+    stream, growth = StateStream(model, rng), list[Growth]()
     following, blocks = 256, 0
     for length in lengths:
-        part = StateStream(model)
+        part = StateStream(model, rng)
         for kind in kinds:
             say(f"{kind} prompts of {length} tokens")
-            for ids in _prompts(model, kind, length, max(1, round(share / length)), seed):
+            for ids in _prompts(model, kind, length, counts[length], seed):
                 np.save(spool, ids.numpy())
                 blocks += 1
                 states = torch.cat(list(state_blocks(model, ids))).cpu()
-                for target in (part, stream, sample):
+                for target in (part, stream):
                     target.add(states)
                 if stream.samples >= following:
                     growth.append(Growth("samples", stream.samples, _result(stream, kinds, length)))
@@ -150,7 +172,7 @@ def _two_passes(
         growth.append(Growth("length", length, _result(part, kinds, length)))
     if following != 4 * stream.samples:
         growth.append(Growth("samples", stream.samples, _result(stream, kinds, max(lengths))))
-    kept = sample.units
+    kept = stream.sample.units
     axes = torch.stack([stream.mean_direction, _cap_axis(kept)])
     least = torch.ones(2, dtype=torch.float64)
     say("angles to the axes of two cones")
@@ -161,18 +183,19 @@ def _two_passes(
             least = torch.minimum(least, (units @ axes.T).amin(0))
     angles = torch.arccos(least.clamp(-1, 1))
     best, narrow = int(angles.argmin()), float(angles.min())
-    smallest = _smallest_cosine(kept)
+    seen = _result(stream, kinds, max(lengths))
+    assert seen.min_cos is not None, "at least two positions"
     return SupportReport(
-        seen=_result(stream, kinds, max(lengths)),
+        seen=seen,
         lengths=lengths,
         mean_direction=axes[0].numpy(),
         mean_angle=float(angles[0]),
         axis=axes[best].numpy(),
         half_angle=narrow,
-        least_half_angle=math.acos(max(-1.0, min(1.0, smallest))) / 2,
-        kept=len(kept),
-        kept_min_cos=smallest,
-        min_cos_bound=math.cos(2 * narrow) if narrow < math.pi / 2 else -1.0,
+        least_half_angle=math.acos(max(-1.0, min(1.0, seen.min_cos))) / 2,
+        kept=seen.kept,
+        kept_min_cos=seen.min_cos,
+        min_cos_bound=max(seen.min_cos_bound, cosine_bound(narrow)),
         growth=tuple(growth),
     )
 
@@ -199,33 +222,25 @@ def _prompts(
     model: LoadedModel, kind: str, length: int, count: int, seed: int
 ) -> Iterator[Int[Tensor, "prompts n"]]:
     """Yield the prompts; random and self-sampled ones are drawn a block at a time and not kept."""
-    if kind == "self" and model.facts.context is not None:
-        # A sampled prompt starts from one more position, which must fit too.
-        length = min(length, model.facts.context - 1)
     if kind not in ("random", "self"):
         yield from torch.from_numpy(draw(model, kind, count, length, seed=seed).ids).split(_PROMPTS)
         return
     for block in range(-(-count // _PROMPTS)):
         here = min(_PROMPTS, count - block * _PROMPTS)
         own = int(np.random.SeedSequence([seed, length, block]).generate_state(1)[0])
-        yield torch.from_numpy(draw(model, kind, here, length, seed=own).ids)
+        if kind == "random":
+            yield torch.from_numpy(draw(model, kind, here, length, seed=own).ids)
+        else:
+            # Not by `draw`, which always samples whole blocks: one long prompt would cost as much as many.
+            yield _self_sampled(model, here, length, own)
 
 
-class _Sample:
-    """A uniform sample of all states seen, as unit vectors: those with the smallest random keys."""
-
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng([seed, 3])
-        self._keys = np.empty(0)
-        self.units: Float[Tensor, "k h"] = torch.empty(0)
-
-    def add(self, states: Float[Tensor, "k h"]) -> None:
-        """Take states in; at most a fixed number stays."""
-        units = torch.nn.functional.normalize(states.cpu(), dim=1)
-        keys = np.concatenate([self._keys, self._rng.random(len(units))])
-        both = units if len(self.units) == 0 else torch.cat([self.units, units])
-        chosen = np.argsort(keys)[:_KEPT]
-        self._keys, self.units = keys[chosen], both[torch.from_numpy(chosen)]
+def _self_sampled(model: LoadedModel, count: int, length: int, seed: int) -> Int[Tensor, "prompts n"]:
+    """Sample prompts from the model. The start token takes a position too, so none fills the context."""
+    if model.facts.context is not None:
+        length = min(length, model.facts.context - 1)
+    start = torch.empty((count, 0), dtype=torch.int64)
+    return sample(model, start, length, generator=torch.Generator().manual_seed(seed))
 
 
 def _cap_axis(units: Float[Tensor, "k h"]) -> Float[Tensor, " h"]:
@@ -240,8 +255,3 @@ def _cap_axis(units: Float[Tensor, "k h"]) -> Float[Tensor, " h"]:
         furthest = units[int((units @ center).argmin())]
         center = center + (furthest - center) / (step + 1)
     return torch.nn.functional.normalize(center, dim=0)
-
-
-def _smallest_cosine(units: Float[Tensor, "k h"]) -> float:
-    """Return the smallest cosine between two rows, 256 rows at a time."""
-    return min(float((block @ units.T).min()) for block in units.split(256))

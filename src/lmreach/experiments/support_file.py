@@ -12,6 +12,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from lmreach.errors import InputError, OutputError, problem
+from lmreach.experiments.support import SupportReport
+from lmreach.models.loaded import LoadedModel
 
 _KIND = "lmreach support 1"
 _GAIN = 1e-3  # gains of one model differ by the rounding of the dtype it was loaded in
@@ -87,6 +89,45 @@ class SavedSupport:
             raise InputError(problem(told, f"{other} with other weights", remedy))
         if self.gain.shape != gain.shape or not np.allclose(self.gain, gain, rtol=_GAIN, atol=_GAIN):
             raise InputError(problem(told, f"{other} with another final norm", remedy))
+
+
+def saved_support(model: LoadedModel, found: SupportReport, *, ends_at: str) -> SavedSupport:
+    """Return what a support file holds of what was measured.
+
+    Parameters
+    ----------
+    ends_at
+        What set the longest prompt length: ``context``, ``positions``, or ``asked``.
+    """
+    seen = found.seen
+    facts = {
+        "model": model.facts.name,
+        "fingerprint": model.facts.fingerprint,
+        "dtype": model.facts.dtype,
+        "context": model.facts.context,
+        "samples": seen.samples,
+        "kinds": [_named(kind) for kind in seen.kinds],
+        "lengths": list(found.lengths),
+        "lengths_end_at": ends_at,
+        "l1_max": seen.l1_max,
+        "l2_max": seen.l2_max,
+        "linf_max": seen.linf_max,
+        "mean_cos": seen.mean_cos,
+        "ellipsoid_fraction": seen.ellipsoid_fraction,
+        "mean_angle": found.mean_angle,
+        "half_angle": found.half_angle,
+        "least_half_angle": found.least_half_angle,
+        "kept": found.kept,
+        "kept_min_cos": found.kept_min_cos,
+        "min_cos_bound": found.min_cos_bound,
+    }
+    return SavedSupport(facts, seen.low, seen.high, found.axis, found.mean_direction, model.final_norm.gain)
+
+
+def _named(kind: str) -> str:
+    """Leave the folders of a file out of what is stored."""
+    word, colon, rest = kind.partition(":")
+    return f"{word}{colon}{Path(rest).name}" if colon else kind
 
 
 def write_support(path: Path, support: SavedSupport) -> None:

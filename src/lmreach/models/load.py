@@ -24,6 +24,7 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.models.probe import Probe, probe
 from lmreach.models.quiet import quiet
 from lmreach.models.resolve import find
+from lmreach.models.tiny_spec import tiny_model
 
 __all__ = ["LoadedModel", "ModelFacts", "load"]
 
@@ -93,6 +94,9 @@ def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> B
         if isinstance(inner, PreTrainedModel):
             return BroughtIn(name, placed(inner, device, config.dtype), None, "float32")
         return bring_in(inner, name, config, device)
+    if found.kind == "tiny":
+        made = tiny_model(found.name, config.dtype)
+        return BroughtIn(found.name, placed(made, device, config.dtype), None, "float32")
     if found.kind == "hub":
         folder, revision = fetch(found.name, config, say)
         return dataclasses.replace(bring_in(folder, found.name, config, device), revision=revision)

@@ -18,7 +18,7 @@ from lmreach.models.head import HeadShape, head_bias, head_matrix
 
 _RMS_CHUNK = 1 << 14  # ids looked up at once
 
-Ids = Sequence[int | np.integer[Any]] | Int[np.ndarray, " n"] | Int[Tensor, " n"]
+Ids = Sequence[int | np.integer[Any]] | Int[np.ndarray, "*shape"] | Int[Tensor, "*shape"]
 
 
 @dataclass(frozen=True)

@@ -33,17 +33,22 @@ def final_norm(
     blocks
         The model's blocks: where the last block's output goes straight to the head, there is no norm.
     """
-    feeding = [(call, factor) for call in calls if (factor := _factor(call.result, head_input)) is not None]
+    feeding = [
+        (call, factor) for call in calls if (factor := scale_between(call.result, head_input)) is not None
+    ]
     for call, factor in feeding:
-        fitted = _fit(call, factor)
+        fitted = fit(call, factor)
         if fitted is not None:
             return fitted
     stream = any(call.module is block for call, _ in feeding for block in blocks)
     return FinalNorm("none" if stream else "other", _EMPTY, _EMPTY)
 
 
-def _factor(result: Tensor | None, target: Tensor) -> float | None:
-    """Return c with target = c * result, or None. Some models divide the normed state before the head."""
+def scale_between(result: Tensor | None, target: Tensor) -> float | None:
+    """Return c with target = c * result up to rounding, or None where there is no such factor.
+
+    Some models divide the normed state before the head.
+    """
     if result is None or result.shape != target.shape or not result.is_floating_point():
         return None
     r, t = result.double(), target.double()
@@ -57,7 +62,16 @@ def _factor(result: Tensor | None, target: Tensor) -> float | None:
     return 1.0 if abs(c - 1) <= allowed else c
 
 
-def _fit(call: Call, factor: float) -> FinalNorm | None:
+def fit(call: Call, factor: float) -> FinalNorm | None:
+    """Return the norm that a module is, found by running a copy of it; None if it is none.
+
+    Parameters
+    ----------
+    call
+        A call of the module, which tells the width.
+    factor
+        Between what the module returns and what the head is given.
+    """
     outputs = _outputs(call)
     if outputs is None:
         return None

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 from lmreach.errors import ModelError, problem
-from lmreach.models import builtin
+from lmreach.models import builtin, tiny_spec
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _FILE_ENDINGS = (".gguf", ".safetensors", ".bin", ".pt", ".pth", ".json", ".txt")
 _GGUF_MAGIC = b"GGUF"
 
-Kind = Literal["builtin", "gguf", "folder", "hub"]
+Kind = Literal["builtin", "tiny", "gguf", "folder", "hub"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ def find(spec: str | Path) -> Found:
     text = str(spec)
     if text.startswith(builtin.PREFIX):
         return Found("builtin", text.removeprefix(builtin.PREFIX))
+    if text.startswith(tiny_spec.PREFIX):
+        return Found("tiny", text)
     path = Path(spec).expanduser()
     if path.is_dir():
         return Found("folder", path.resolve().name, path)

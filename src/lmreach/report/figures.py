@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lmreach.errors import OutputError, problem
 from lmreach.report import reading
+from lmreach.report.census import census_figures
 from lmreach.report.curves import accessibility
 from lmreach.report.drawing import Figure, look, png, svg
 from lmreach.report.growth import growth
@@ -12,10 +13,11 @@ from lmreach.report.reading import Record
 
 
 def figures(results: Record) -> list[Figure]:
-    """Return the figures there are data for: n50 against m, then one accessibility figure per kind."""
+    """Return the figures there are data for: n50 against m, accessibility per kind, census."""
     reading.check(results)
     first = growth(results)
-    return ([first] if first else []) + curves(results)
+    counted = census_figures(results["results"].get("census") or {})
+    return ([first] if first else []) + curves(results) + counted
 
 
 def curves(results: Record) -> list[Figure]:

@@ -141,7 +141,8 @@ def growth(results: Record) -> Figure | None:
     caption = (
         "Marks: n50 with its interval; a hollow mark with an arrow: n50 lies beyond it (length limit, or "
         "below 1). "
-        "Band: the slope’s interval, turned about the mean of the fitted points. "
+        "Dashed: the interval has no end on that side. "
+        "Band: 95 % interval of the fitted line, from resampling strings. "
         "Straight lines without marks: limits, C·m tokens (tightest of each premise, and the paper’s ball)."
     )
     alt_text = words.describe_n50(results)
@@ -222,6 +223,7 @@ def _fit(slope: Record, mine: list[Point], frame: Frame, style: Look) -> list[al
     path = []
     for m in frame.grid():
         ends = sorted(middle + tilt * (m - centre) for tilt in (low, high))
+        ends = _band(slope, m) or ends
         n = middle + slope["slope"] * (m - centre)
         if frame.n[0] <= n <= frame.n[1]:
             path.append({"m": m, "n": n, "low": frame.inside(ends[0]), "high": frame.inside(ends[1])})
@@ -235,13 +237,30 @@ def _fit(slope: Record, mine: list[Point], frame: Frame, style: Look) -> list[al
     ]
 
 
+def _band(slope: Record, m: float) -> list[float] | None:
+    """Return the ends of the line's 95 % interval at m; None without a covariance."""
+    found = reading.covariance(slope)
+    if found is None:
+        return None
+    of_slope, of_intercept, both = found
+    half = 1.96 * math.sqrt(max(of_intercept + 2 * m * both + m * m * of_slope, 0.0))
+    n = slope["intercept"] + slope["slope"] * m
+    return [n - half, n + half]
+
+
 def _marks(mine: list[Point], frame: Frame, style: Look, index: int) -> list[alt.Chart]:
     # Kinds measured at the same m stand a little apart, so that their intervals do not cover each other.
     aside = 7 * ((index + 1) // 2) * (-1) ** index
     mark: dict[str, Any] = {"shape": style.shape, "size": 62, "filled": True, "stroke": style.colour}
     mark |= {"opacity": 1, "xOffset": aside}
     sure = [point for point in mine if point.beyond == 0]
-    # An end that is not known is drawn as if the interval ended at n50 itself; the table names it.
+    # Towards an end that is not known the line is dashed up to the edge.
+    edges = [
+        {"m": p.m, "n": frame.inside(p.n), "to": edge}
+        for p in sure
+        for end, edge in ((p.low, frame.n[0]), (p.high, frame.n[1]))
+        if end is None
+    ]
     bars = [
         {"m": p.m, "n": frame.inside(p.n if p.low is None else p.low), "to": frame.inside(p.high or p.n)}
         for p in sure
@@ -249,7 +268,14 @@ def _marks(mine: list[Point], frame: Frame, style: Look, index: int) -> list[alt
     spots = [{"m": p.m, "n": frame.inside(p.n)} for p in sure]
     rule = alt.Chart(rows(bars)).mark_rule(color=style.colour, strokeWidth=1.6, xOffset=aside)
     dots = alt.Chart(rows(spots)).mark_point(fill=style.colour, **mark)
-    layers = [rule.encode(x=frame.x(), y=frame.y(), y2="to"), dots.encode(x=frame.x(), y=frame.y())]
+    dashed = alt.Chart(rows(edges)).mark_rule(
+        color=style.colour, strokeWidth=1.2, strokeDash=[2, 4], xOffset=aside
+    )
+    layers = [
+        rule.encode(x=frame.x(), y=frame.y(), y2="to"),
+        *([dashed.encode(x=frame.x(), y=frame.y(), y2="to")] if edges else []),
+        dots.encode(x=frame.x(), y=frame.y()),
+    ]
     for way, arrow, shift in ((1, "↑", -14), (-1, "↓", 14)):
         past = [{"m": p.m, "n": frame.inside(p.n), "arrow": arrow} for p in mine if p.beyond == way]
         hollow = alt.Chart(rows(past)).mark_point(fill=PAPER, strokeWidth=1.8, **mark)

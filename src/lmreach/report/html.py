@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from lmreach.errors import OutputError, problem
-from lmreach.report import drawing, embed, figures, growth, reading, tables, words
+from lmreach.report import cells, census, drawing, embed, figures, growth, reading, tables, told, words
 from lmreach.report.drawing import Figure
 from lmreach.report.format import duration, literal, plain
 from lmreach.report.reading import Record
@@ -68,15 +68,20 @@ def page(results: Record) -> str:
     """Return the report page as text."""
     reading.check(results)
     first = growth.growth(results)
+    counted = results["results"].get("census")
+    template = "census" if results.get("kind") == "census" else "report"
     return (
         _environment()
-        .get_template("report.html.jinja")
+        .get_template(f"{template}.html.jinja")
         .render(
             results=results,
             headline=words.headline(results),
             growth=_drawn(first) if first else None,
             curves=[_drawn(figure) for figure in figures.curves(results)],
+            census=_census(counted) if counted else None,
+            cells=_cells(results["results"].get("cells")),
             tables=tables,
+            told=told,
             words=words,
             paper_ball=any(map(reading.is_paper_ball, reading.limits(results))),
             provenance=results.get("provenance") or {},
@@ -86,6 +91,39 @@ def page(results: Record) -> str:
             json_uri=embed.data_uri(results),
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Census:
+    """The section of a census ready for the page."""
+
+    sentences: tuple[str, ...]
+    figures: tuple[Drawn, ...]
+    tables: tuple[tables.Table, ...]
+
+
+def _census(counted: Record) -> _Census:
+    found = census.parts(counted)
+    return _Census(found.sentences, tuple(map(_drawn, found.figures)), found.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The section of the decoder's cells ready for the page."""
+
+    sentences: tuple[str, ...]
+    figures: tuple[Drawn, ...]
+    tables: tuple[tables.Table, ...]
+    picture: Markup | None
+    caption: str
+
+
+def _cells(measured: Record | None) -> _Cells | None:
+    if not measured:
+        return None
+    found = cells.parts(measured)
+    drawn = tuple(map(_drawn, found.figures))
+    return _Cells(found.sentences, drawn, found.tables, found.picture, found.caption)
 
 
 def _drawn(figure: Figure) -> Drawn:

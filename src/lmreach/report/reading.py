@@ -73,6 +73,27 @@ def extents(results: Record) -> list[Record]:
     return [one for one in given if isinstance(one, dict) and all(is_number(one.get(n)) for n in names)]
 
 
+def precision(results: Record) -> list[Record]:
+    """Return how well each asked number is known; none in results that did not record it."""
+    found = results["results"].get("precision")
+    return list(found.get("numbers") or ()) if isinstance(found, Mapping) else []
+
+
+def wanted_width(results: Record) -> float | None:
+    """Return the relative width at which a number counts as known, or None if none was asked for."""
+    found = results["results"].get("precision")
+    wanted = found.get("wanted") if isinstance(found, Mapping) else None
+    return float(wanted) if is_number(wanted) else None
+
+
+def covariance(slope: Record) -> tuple[float, float, float] | None:
+    """Return variance of slope, variance of intercept and covariance of a line, if recorded."""
+    found = slope.get("covariance")
+    if not isinstance(found, list | tuple) or len(found) != 3 or not all(map(is_number, found)):
+        return None
+    return float(found[0]), float(found[1]), float(found[2])
+
+
 def rms_over_inputs(record: Record) -> Any:
     """Return the median RMS of a cell's vectors over that of real inputs, or None."""
     extent = record.get("extent")

@@ -102,6 +102,8 @@ def slopes(results: Record) -> Table:
         Column("Slope", "tokens per vector"),
         Column("Intercept", "tokens"),
         Column("R²", "share of variance"),
+        Column("Without intercept", "tokens per vector"),
+        Column("Exponent of m", "1: linear"),
         Column("m used", "vectors", numeric=False),
         Column("In words", numeric=False),
     )
@@ -112,14 +114,29 @@ def slopes(results: Record) -> Table:
                 Cell(number(slope.get("slope")), _interval_if(slope)),
                 Cell(number(slope.get("intercept"))),
                 Cell(number(slope.get("r2"))),
+                _known(slope.get("through_origin")),
+                _known(slope.get("exponent")),
                 Cell(", ".join(map(number, slope.get("m") or ())) or NOT_KNOWN),
-                Cell(str(slope.get("words") or _text(slope.get("verdict")).replace("_", " "))),
+                Cell(
+                    str(slope.get("words") or _text(slope.get("verdict")).replace("_", " ")),
+                    str(slope.get("shape_words") or ""),
+                ),
             )
         )
         for slope in reading.records(results, "slopes")
     )
-    source = "A straight line fitted to n50 against m; the second line is the slope’s interval."
+    source = (
+        "A straight line fitted to n50 against m; the second line is the slope’s interval, from resampling "
+        "strings. An n50 beyond the tried lengths holds the line only where it would run on its wrong side."
+    )
     return Table("slopes", "Growth of n50 with each further vector", source, columns, rows)
+
+
+def _known(value: Any) -> Cell:
+    """Write a value with its interval, as a list of three."""
+    if not isinstance(value, list | tuple) or len(value) != 3:
+        return Cell(NOT_KNOWN)
+    return Cell(number(value[0]), interval(value[1], value[2]))
 
 
 def _interval_if(record: Record) -> str:
@@ -162,7 +179,8 @@ def measured(results: Record) -> Table:
 
 def _how(record: Record) -> str:
     limit = f"length limit {number(record.get('limit'))} tokens"
-    return f"{_text(record.get('protocol'))}, {_start(record.get('bos'))}, {limit}"
+    texts = "".join(f", {name} “{_text(record[name])}”" for name in ("prefix", "suffix") if record.get(name))
+    return f"{_text(record.get('protocol'))}, {_start(record.get('bos'))}{texts}, {limit}"
 
 
 def _confidence(results: Record) -> str:

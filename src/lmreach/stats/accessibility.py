@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lmreach.errors import InputError, problem
-from lmreach.stats.survival import Censored, Reach, band, check_reaches, crossings, last_length, shares
+from lmreach.stats.quantiles import crossing
+from lmreach.stats.survival import Censored, Reach, band, check_reaches, last_length, shares
 
 Verdict = Literal["estimated", "above_limit", "below_one", "no_data"]
 
@@ -98,6 +99,13 @@ class HalfLength:
             return f"interval up to {self.high:.1f}, no lower end: less than 1 token is not excluded"
         return "interval open at both ends: too few strings"
 
+    @property
+    def relative_width(self) -> float | None:
+        """Width of the interval over n50; None where an end or n50 is missing."""
+        if self.value is None or self.low is None or self.high is None or self.value <= 0:
+            return None
+        return (self.high - self.low) / self.value
+
     def as_dict(self) -> dict[str, Any]:
         """Return the ``n50`` entry of a result, JSON-ready."""
         return {
@@ -142,9 +150,10 @@ def curve(reach: Reach, censored: Censored, *, confidence: float = 0.95) -> Curv
 def half_length(reach: Reach, censored: Censored, *, limit: int, confidence: float = 0.95) -> HalfLength:
     """Return n50 with an interval.
 
-    The curve is joined linearly between whole lengths, from share 1 at length 0; the ends of the interval are
-    where the lower and upper band cross 1/2. When the share stays at 1/2 or above up to the last length there
-    is no value, only a lower end; when it is below 1/2 at one token there is none either, only an upper end.
+    The curve is joined linearly between whole lengths, from share 1 at length 0; the interval holds every
+    length that a score test does not reject (`stats.quantiles`), and is narrower than where the pointwise
+    band crosses 1/2. When the share stays at 1/2 or above up to the last length there is no value, only a
+    lower end; when it is below 1/2 at one token there is none either, only an upper end.
 
     Parameters
     ----------
@@ -166,15 +175,9 @@ def half_length(reach: Reach, censored: Censored, *, limit: int, confidence: flo
         raise InputError(problem("a length limit of at least 1 token", f"{limit}", "pass the limit in use"))
     if reach.size == 0:
         return HalfLength(None, None, None, "no_data", confidence, 0, limit, 0)
-    found = curve(reach, censored, confidence=confidence)
-    last = int(found.n[-1])
-    lengths, sides = crossings(np.stack([found.share, found.low, found.high]))
-    value, low, high = (float(at) if side == 0 else None for at, side in zip(lengths, sides, strict=True))
-    # A band that stays on one side of 1/2 still says on which side of the tried lengths n50 lies.
-    low = float(last) if sides[1] == 1 else low
-    high = 1.0 if sides[2] == -1 else high
-    verdict: Verdict = "estimated" if sides[0] == 0 else ("above_limit" if sides[0] == 1 else "below_one")
-    return HalfLength(value, low, high, verdict, confidence, reach.size, limit, last)
+    at = crossing(reach, censored, level=0.5, confidence=confidence)
+    verdict: Verdict = "estimated" if at.side == 0 else ("above_limit" if at.side == 1 else "below_one")
+    return HalfLength(at.value, at.low, at.high, verdict, confidence, reach.size, limit, at.last)
 
 
 def check_confidence(confidence: float) -> None:

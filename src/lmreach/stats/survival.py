@@ -1,4 +1,4 @@
-"""Survival curves of reaches on whole lengths: Kaplan-Meier shares, bands, and where they cross 1/2.
+"""Survival curves of reaches on whole lengths: Kaplan-Meier shares, bands, and where they cross a level.
 
 Shares take a stack of weightings of the same strings, so that one call serves the data (all weights 1) and
 a thousand bootstrap resamples (weights: how often each string was drawn).
@@ -82,9 +82,22 @@ def band(
 ) -> tuple[Float[np.ndarray, " length"], Float[np.ndarray, " length"]]:
     """Return the pointwise confidence band of the shares of one set of strings.
 
-    Clopper-Pearson with the effective number of strings S (1 - S) / Var S, Var by Greenwood's formula; at a
-    share of 0 or 1, where that is undefined, the number of strings tried at that length. Without censoring
-    below n the effective number is the number of strings, and the interval is the exact one.
+    Clopper-Pearson with the effective number of strings; without censoring below n that is the number of
+    strings, and the interval is the exact one.
+    """
+    strings = effective_strings(reach, censored, share)
+    low, high = clopper_pearson(share * strings, strings, confidence)
+    # The share never rises with length, so what bounds it at one length bounds it at the next.
+    return low, np.minimum.accumulate(high)
+
+
+def effective_strings(
+    reach: Reach, censored: Censored, share: Float[np.ndarray, " length"]
+) -> Float[np.ndarray, " length"]:
+    """Return S (1 - S) / Var S at every length, Var by Greenwood's formula: the strings a share rests on.
+
+    Without censoring below n this is the number of strings. At a share of 0 or 1, where the quotient is
+    undefined, it is the number of strings tried at that length.
     """
     length = share.size
     alike = np.ones((1, reach.size))
@@ -95,10 +108,7 @@ def band(
     inside = (share > 0) & (share < 1) & (variance > 0)
     spread = share * (1 - share)
     strings = np.divide(spread, variance, out=np.maximum(watched, 1.0), where=inside)
-    strings = np.where(_uncensored_below(reach, censored, length), float(reach.size), strings)
-    low, high = clopper_pearson(share * strings, strings, confidence)
-    # The share never rises with length, so what bounds it at one length bounds it at the next.
-    return low, np.minimum.accumulate(high)
+    return np.where(_uncensored_below(reach, censored, length), float(reach.size), strings)
 
 
 def _uncensored_below(reach: Reach, censored: Censored, length: int) -> Bool[np.ndarray, " length"]:
@@ -118,34 +128,40 @@ def clopper_pearson(
     return np.where(none, 0.0, low), np.where(every, 1.0, high)
 
 
-def crossings(share: Float[np.ndarray, "b length"]) -> tuple[Float[np.ndarray, " b"], Int[np.ndarray, " b"]]:
-    """Return where each curve crosses 1/2, and on which side of the observed lengths it does.
+def crossings(
+    share: Float[np.ndarray, "b length"], level: float = 0.5
+) -> tuple[Float[np.ndarray, " b"], Int[np.ndarray, " b"]]:
+    """Return where each curve crosses ``level``, and on which side of the observed lengths it does.
 
-    Linear between whole lengths. A curve that rests on exactly 1/2 for a while crosses in the middle of that
-    stretch, as the median of an even number of values does.
+    Linear between whole lengths. A curve that rests on exactly the level for a while crosses in the middle of
+    that stretch, as the median of an even number of values does.
 
     Returns
     -------
     length, side
         Shape (b,); side is 0 where the crossing lies among the lengths, +1 where the share never falls below
-        1/2, and -1 where it is below 1/2 at one token already (the length is then 0 and means nothing).
+        the level, and -1 where it is below it at one token already (the length is then 0 and means nothing).
     """
     rows = np.arange(share.shape[0])
     known = np.hstack([np.ones((share.shape[0], 1)), share])
-    above = known > 0.5
-    below = known < 0.5
+    # Shares are quotients of counts: 9/10 must count as resting on 0.9.
+    above = known > level + 1e-12
+    below = known < level - 1e-12
     side = np.where(below[:, 1], -1, np.where(below.any(axis=1), 0, 1))
-    # First length at or below 1/2, first strictly below, each with the length just before it.
+    # First length at or below the level, first strictly below, each with the length just before it.
     touch, leave = (~above).argmax(axis=1), below.argmax(axis=1)
-    ends = [_between(known, rows, np.maximum(right, 1)) for right in (touch, leave)]
+    ends = [_between(known, rows, np.maximum(right, 1), level) for right in (touch, leave)]
     return np.where(side == 0, (ends[0] + ends[1]) / 2, 0.0), side
 
 
 def _between(
-    known: Float[np.ndarray, "b length"], rows: Int[np.ndarray, " b"], right: Int[np.ndarray, " b"]
+    known: Float[np.ndarray, "b length"],
+    rows: Int[np.ndarray, " b"],
+    right: Int[np.ndarray, " b"],
+    level: float,
 ) -> Float[np.ndarray, " b"]:
-    """Return the point between right - 1 and right where the line passes 1/2."""
+    """Return the point between right - 1 and right where the line passes the level."""
     start, end = known[rows, right - 1], known[rows, right]
     drop = start - end
-    part = np.divide(start - 0.5, drop, out=np.zeros_like(drop), where=drop > 0)
-    return np.asarray(right - 1 + part)
+    part = np.divide(start - level, drop, out=np.zeros_like(drop), where=drop > 0)
+    return np.asarray(right - 1 + np.clip(part, 0.0, 1.0))

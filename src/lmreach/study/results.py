@@ -11,8 +11,9 @@ from lmreach.experiments.geometry import HiddenSupport
 from lmreach.maths.bounds import Limit, tightest
 from lmreach.models.facts import ModelFacts
 from lmreach.stats.accessibility import curve, half_length
+from lmreach.stats.cliff import cliff
 from lmreach.stats.information import Information
-from lmreach.stats.slope import fit_slope
+from lmreach.stats.slope import Slope, fit_slope
 from lmreach.study.extent import Extent
 from lmreach.study.schedule import Cell, Skipped
 
@@ -39,7 +40,9 @@ def support_section(support: HiddenSupport | None) -> dict[str, Any] | None:
         "l2_max": support.l2_max,
         "linf_max": support.linf_max,
         "mean_cos": support.mean_cos,
-        "min_cos": None,
+        "min_cos": support.min_cos,
+        "min_cos_states": support.kept,
+        "min_cos_bound": support.min_cos_bound,
         "inside_norm_ellipsoid": None if fraction is None else fraction <= 1 + 1e-4,
         "largest_ellipsoid_fraction": fraction,
     }
@@ -79,7 +82,7 @@ def _cell_entry(
     protocol: dict[str, Any],
     extents: dict[str, Extent],
 ) -> dict[str, Any]:
-    reach, censored = _arrays(kept)
+    reach, censored = reach_arrays(kept)
     limit = int(kept[0]["limit"])
     n50 = half_length(reach, censored, limit=limit)
     shape = curve(reach, censored)
@@ -91,6 +94,8 @@ def _cell_entry(
         "m": cell.m,
         "protocol": protocol["protocol"],
         "bos": protocol["bos"],
+        "prefix": protocol["prefix"],
+        "suffix": protocol["suffix"],
         "strings": len(kept),
         "finished": len(kept),
         "limit": limit,
@@ -99,17 +104,48 @@ def _cell_entry(
         "censored": censored.tolist(),
         "smallest_gap": min(gaps, default=None),
         "n50": n50.as_dict(),
+        "relative_width": n50.relative_width,
         "curve": shape.as_dict(),
+        "cliff": cliff(
+            reach, censored, vocab=facts.usable, rng=np.random.default_rng([protocol["seed"], 4])
+        ).as_dict(),
         "tokens_per_vector": per_vector,
         "bits_per_coordinate": None if bits is None else bits.bits_per_coordinate,
         "bits_ids": None if bits is None else bits.bits_ids,
         "bits_vectors": 32 * cell.m * facts.width,
+        "information": _information(kept, cell.m, facts.width),
         "extent": _extent([extents[t["key"]] for t in kept if t["key"] in extents]),
         "steps": sum(t["steps"] for t in kept),
         "seconds": sum(t["seconds"] for t in kept),
         "ratio_to_limits": {
             one.name: None if per_vector is None else one.tokens_per_vector / per_vector for one in limits
         },
+    }
+
+
+def _information(kept: Sequence[dict[str, Any]], m: int, width: int) -> dict[str, Any] | None:
+    """Return what the vectors tell of the prefixes that came out, on average; None without a record of it.
+
+    A string of reach 0 gained nothing. Bits gained: cross-entropy without the vectors minus with them.
+    """
+    told = [trial for trial in kept if "ce_without_bits" in trial]
+    if any(trial["reach"] > 0 for trial in kept if trial not in told) or not told:
+        return None
+    without, given, tokens = (
+        sum(trial[name] for trial in told) / len(kept)
+        for name in ("ce_without_bits", "ce_with_bits", "tokens_gained")
+    )
+    gained = without - given
+    return {
+        "strings": len(kept),
+        "ce_without_bits": without,
+        "ce_with_bits": given,
+        "bits_gained": gained,
+        "bits_per_vector": gained / m,
+        "bits_per_coordinate": gained / (m * width),
+        "bits_per_stored_bit": gained / (32 * m * width),
+        "tokens_gained": tokens,
+        "most_bits_per_coordinate": max(t["ce_without_bits"] - t["ce_with_bits"] for t in told) / (m * width),
     }
 
 
@@ -143,15 +179,14 @@ def slopes_section(
 def _slope_entry(
     target: str, own: Sequence[dict[str, Any]], limits: Sequence[Limit], seed: int
 ) -> dict[str, Any]:
-    strings = {entry["strings"] for entry in own}
     slope = fit_slope(
         np.asarray([entry["m"] for entry in own]),
         [np.asarray(entry["reaches"]) for entry in own],
         [np.asarray(entry["censored"], dtype=bool) for entry in own],
         [entry["limit"] for entry in own],
         rng=np.random.default_rng([seed, 3]),
-        # String i is the same text at every m, so whole strings are resampled where the counts allow it.
-        paired=len(strings) == 1,
+        # String i is the same text at every m, so whole strings are resampled.
+        paired=True,
     )
     ratios = []
     for limit in limits:
@@ -162,7 +197,18 @@ def _slope_entry(
         "target": target,
         **slope.as_dict(),
         "ratios": ratios,
+        "extrapolated": _extrapolated(slope),
     }
+
+
+def _extrapolated(slope: Slope) -> list[dict[str, float | None]]:
+    """Return the line's n50 at one and at twice the largest m, and at ten times: far ends have wide bands."""
+    found = []
+    for m in (max(slope.m, default=0) * factor for factor in (1, 2, 10)):
+        told = slope.at(m)
+        if told is not None:
+            found.append({"m": m, "n50": told[0], "low": told[1], "high": told[2]})
+    return found
 
 
 def examples_section(cells: Sequence[Cell], trials: dict[Cell, list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -182,6 +228,35 @@ def examples_section(cells: Sequence[Cell], trials: dict[Cell, list[dict[str, An
             for trial in kept[:_EXAMPLES_PER_CELL]
         ]
     return shown
+
+
+def precision_section(
+    wanted: float | None,
+    entries: Sequence[dict[str, Any]],
+    slopes: Sequence[dict[str, Any]],
+    settled: Sequence[Skipped],
+) -> dict[str, Any]:
+    """Return which of the asked numbers are known to the wanted relative width, and which are not.
+
+    A number whose interval has an open end has no width and is not known; see its own words.
+    """
+    numbers = [
+        {"what": "n50", "target": e["target"], "m": e["m"], "relative_width": e["relative_width"]}
+        for e in entries
+    ]
+    numbers += [
+        {"what": "slope", "target": s["target"], "m": None, "relative_width": s["relative_width"]}
+        for s in slopes
+        if s["verdict"] != "too_few_points"
+    ]
+    for one in numbers:
+        width = one["relative_width"]
+        one["known"] = None if wanted is None else width is not None and width <= wanted
+    spared = [
+        {"target": one.cell.target, "m": one.cell.m, "strings": one.strings, "why": one.why}
+        for one in settled
+    ]
+    return {"wanted": wanted, "numbers": numbers, "ended_early": spared}
 
 
 def not_done_section(
@@ -213,12 +288,18 @@ def assemble(
     trials: dict[Cell, list[dict[str, Any]]],
     extents: dict[str, Extent],
     skipped: Sequence[Skipped],
+    settled: Sequence[Skipped] = (),
+    decoder_cells: dict[str, Any] | None = None,
+    census: dict[str, Any] | None = None,
     notes: Sequence[tuple[str, str]],
     provenance: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the whole of results.json (schema 1)."""
     protocol = config.cram.model_dump(mode="json")
     entries = accessibility_section(cells, trials, facts, limits, protocol, extents)
+    slopes = slopes_section(
+        list(dict.fromkeys(c.target for c in cells)), entries, limits, seed=config.cram.seed
+    )
     strings = Counter[str]()
     for entry in entries:
         strings[entry["target"]] += entry["strings"]
@@ -236,9 +317,10 @@ def assemble(
             "limits": limits_section(limits),
             "support": support_section(support),
             "accessibility": entries,
-            "slopes": slopes_section(
-                list(dict.fromkeys(c.target for c in cells)), entries, limits, seed=config.cram.seed
-            ),
+            "slopes": slopes,
+            "cells": decoder_cells,
+            "census": census,
+            "precision": precision_section(config.relative_width, entries, slopes, settled),
         },
         "examples": examples_section(cells, trials),
         "not_done": not_done_section(skipped, trials, notes),
@@ -256,6 +338,7 @@ def _display(targets: Sequence[str]) -> list[str]:
     return shown
 
 
-def _arrays(trials: Sequence[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+def reach_arrays(trials: Sequence[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return reaches and censoring flags of some trials, in their order."""
     reach = np.asarray([t["reach"] for t in trials], dtype=np.int64)
     return reach, np.asarray([t["outcome"] == "hit_limit" for t in trials], dtype=bool)

@@ -12,29 +12,35 @@ import numpy as np
 import torch
 from accelerate.utils import find_executable_batch_size
 
-from lmreach.config import StudyConfig
+from lmreach.config import Bos, StudyConfig
 from lmreach.engine.keys import cram_key, key_seed, occurrences
 from lmreach.engine.provenance import provenance
 from lmreach.engine.store import Store
 from lmreach.errors import InputError, OutputError, problem
 from lmreach.experiments.cram import Crammed, check_lengths, cram
 from lmreach.experiments.geometry import HiddenSupport, hidden_support
+from lmreach.experiments.information import target_bits
 from lmreach.experiments.targets import Targets, draw
 from lmreach.maths.precision import unit_roundoff
-from lmreach.models.frame import frame_of
+from lmreach.models.frame import Frame, frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.study import folder as run_folder
+from lmreach.study.cells_section import cells_section
+from lmreach.study.census import census_section
 from lmreach.study.extent import extents
 from lmreach.study.model_limits import input_box, model_limits
 from lmreach.study.probe import seconds_per_string
-from lmreach.study.results import assemble
+from lmreach.study.results import assemble, reach_arrays
 from lmreach.study.schedule import Cell, Chunk, Schedule
 
 # What is kept back of a budget to write results and draw the report.
 _CLOSING_S = 10.0
+# Of what remains of a budget before cramming, for the decoder's cells.
+_CELLS_SHARE = 0.12
+_CENSUS_SHARE = 0.06
 _ROUND_SIZES = (8, 6, 4)
 _ROUND_WITHOUT_BUDGET = 32
 
@@ -178,6 +184,8 @@ class _Job:
         """Measure, compute, cram, write."""
         support = self._support()
         found = model_limits(self.model, support=support, dtype=self.config.limit_dtype)
+        decoder_cells = self._decoder_cells(store)
+        census = self._census(store)
         schedule = self._cram_all(store)
         interrupted = self.asked_to_stop()
         cells = schedule.cells
@@ -191,6 +199,9 @@ class _Job:
             trials=_by_cell(trials, cells),
             extents=extents(store, trials, input_rms=self.model.input_rms, box=input_box(self.model)),
             skipped=schedule.skipped,
+            settled=schedule.settled,
+            decoder_cells=decoder_cells,
+            census=census,
             notes=self.notes,
             provenance=self._provenance(interrupted),
         )
@@ -214,6 +225,51 @@ class _Job:
             self.notes.append(("support of hidden states", "stopped before the first prompts were through"))
         return support
 
+    def _decoder_cells(self, store: Store) -> dict[str, Any] | None:
+        """Measure the decoder's cells within their share of the budget, or take what the run has of them."""
+        if not self.config.decoder_cells:
+            self.notes.append(("decoder cells", "not asked for"))
+            return None
+        kept = store.meta("decoder_cells")
+        if kept is None:
+            remaining = self._remaining()
+            found, notes = cells_section(
+                self.model,
+                seconds=None if remaining is None else _CELLS_SHARE * remaining,
+                seed=self.config.cram.seed,
+                limit_dtype=self.config.limit_dtype,
+                stop=self._out_of_time,
+                say=self.progress.stage,
+            )
+            kept = {"found": found, "notes": notes}
+            if not self.asked_to_stop():
+                store.put_meta("decoder_cells", kept)
+        self.notes += [(what, why) for what, why in kept["notes"]]
+        measured: dict[str, Any] = kept["found"]
+        return measured
+
+    def _census(self, store: Store) -> dict[str, Any] | None:
+        """Count the outputs of one-token prompts within a share of the budget; kept for a resume."""
+        kept = store.meta("census_of_tokens")
+        remaining = self._remaining()
+        if kept is None and (not self.config.decoder_cells or remaining is None):
+            self.notes.append(("census of outputs", "only within a budget; see lmreach census"))
+        elif kept is None and self._out_of_time():
+            self.notes.append(("census of outputs", "no time was left"))
+        elif kept is None and remaining is not None:
+            self.progress.stage("counting the outputs of one-token prompts")
+            bos: Bos = "none" if self.model.facts.bos_id is None else "before"
+            kept = census_section(
+                self.model,
+                budget_s=_CENSUS_SHARE * remaining,
+                bos=bos,
+                seed=self.config.cram.seed,
+                stop=self._out_of_time,
+            )
+            store.put_meta("census_of_tokens", kept)
+        counted: dict[str, Any] | None = kept
+        return counted
+
     def _cram_all(self, store: Store) -> Schedule:
         schedule = self._schedule()
         self.progress.stage("cramming")
@@ -226,21 +282,21 @@ class _Job:
             self._cram_chunk(store, schedule, chunk)
         why = "the run was stopped" if self.asked_to_stop() else "the budget was spent"
         for cell in schedule.cells:
-            if not any(one.cell == cell for one in schedule.skipped):
+            if not any(one.cell == cell for one in (*schedule.skipped, *schedule.settled)):
                 schedule.close(cell, why)
         return schedule
 
     def _schedule(self) -> Schedule:
         """Choose the strings per round: as many as let every cell have two rounds within the budget."""
         cram_config, m = self.config.cram, self.config.m
-        remaining = self._remaining()
+        remaining, width = self._remaining(), self.config.relative_width
         if remaining is None:
-            return Schedule.of(self.config.targets, m, cram_config.strings, _ROUND_WITHOUT_BUDGET)
+            return Schedule.of(self.config.targets, m, cram_config.strings, _ROUND_WITHOUT_BUDGET, width)
         self.progress.stage("timing one step")
         each = seconds_per_string(self.model, cram_config, rows=_ROUND_SIZES[0])
         weight = each * sum(m) * len(self.config.targets)
         size = next((s for s in _ROUND_SIZES if 2 * s * weight <= remaining), _ROUND_SIZES[-1])
-        return Schedule.of(self.config.targets, m, cram_config.strings, size)
+        return Schedule.of(self.config.targets, m, cram_config.strings, size, width)
 
     def _cram_chunk(self, store: Store, schedule: Schedule, chunk: Chunk) -> None:
         cell, began = chunk.cell, time.monotonic()
@@ -265,7 +321,8 @@ class _Job:
 
         def finished(one: Crammed) -> None:
             place = missing[one.index]
-            record = _record(self.model, one, ids[place], chunk.first + place, pace.lap())
+            bits = self._bits(one, ids[place])
+            record = {**_record(self.model, one, ids[place], chunk.first + place, pace.lap()), **bits}
             if one.reach > 0:
                 # First the proof, then the claim: a kill in between leaves no claim without its proof.
                 store.put_certificate(
@@ -276,7 +333,11 @@ class _Job:
 
         done = self._cram(ids[missing], cell.m, [keys[i] for i in missing], finished) if missing else []
         if len(done) == len(missing):
-            schedule.finish(chunk, time.monotonic() - began if missing else 0.0)
+            by_key = {trial["key"]: trial for trial in store.trials()}
+            own = [by_key[key] for key in keys]
+            # A resumed run reads its costs off the ledger: what was run before decides as it did then.
+            spent = time.monotonic() - began if missing else sum(trial["seconds"] for trial in own)
+            schedule.finish(chunk, spent, *reach_arrays(own))
 
     def _cram(
         self,
@@ -308,9 +369,13 @@ class _Job:
         if self.config.cram.n_max is not None:
             return self.config.cram.n_max
         context = self.model.facts.context
-        around = frame_of(self.model, self.config.cram.bos, self.config.cram.prefix, self.config.cram.suffix)
-        room = 64 * m if context is None else context - m - around.length
+        room = 64 * m if context is None else context - m - self._frame().length
         return max(1, min(64 * m, room))
+
+    def _frame(self) -> Frame:
+        """Return what stands around the vectors."""
+        cram = self.config.cram
+        return frame_of(self.model, cram.bos, cram.prefix, cram.suffix)
 
     def _ids(self, kind: str) -> Targets:
         """Draw the strings of a kind once, at the longest length any m asks for."""
@@ -321,6 +386,18 @@ class _Job:
                 self.model, kind, self.config.cram.strings, n, seed=self.config.cram.seed
             )
         return self._targets[kind]
+
+    def _bits(self, one: Crammed, ids: np.ndarray) -> dict[str, float | int]:
+        """Return the cross-entropy of the prefix that came out, without and with the vectors."""
+        if one.reach == 0:
+            return {}
+        vectors = torch.from_numpy(one.vectors)
+        bits = target_bits(self.model, vectors, ids[: one.reach], frame=self._frame())
+        return {
+            "ce_without_bits": bits.without,
+            "ce_with_bits": bits.with_vectors,
+            "tokens_gained": bits.tokens_gained,
+        }
 
     def _claim(self, cell: Cell, one: Crammed) -> dict[str, str]:
         facts = self.model.facts

@@ -1,12 +1,25 @@
 """Which strings to cram next, so that a budget in seconds is kept and no curve is cut short by it.
 
-A *cell* is one target kind at one m. Cells are served in rounds of a few strings each, smallest m first:
-a short budget gives every cell some strings rather than one cell all of them. A chunk starts only when
-its predicted time still fits; what did not fit is kept, with the reason, for the report.
+A *cell* is one target kind at one m. Every cell first has as many strings as an interval needs, smallest m
+first: a short budget gives every cell some strings rather than one cell all of them. Then the next round
+goes where it is expected to narrow most, per second, what is not yet known to the wanted relative width
+(`stats.placement`): n50 of each cell and the slope of each kind. A cell ends early once both are known;
+strings are always taken in their order, so which ones are measured never depends on how they turn out.
+Without a wanted width all strings are run, the least served cell first. A chunk starts only when its
+predicted time still fits; what did not fit is kept, with the reason, for the report.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from lmreach.stats.accessibility import half_length
+from lmreach.stats.placement import NEARLY, Standing, gain, is_narrow, next_look, slope_width
+from lmreach.stats.posterior import posterior_of_reaches
+
+_FOR_AN_INTERVAL = 6  # fewer strings leave a 95 % interval of n50 open whatever they reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +70,45 @@ class Schedule:
         Wanted per cell.
     round_size
         Strings per chunk.
+    width
+        Relative width at which a number is known well enough; None: run all strings.
+    settled
+        Strings that were not needed, and why.
     """
 
     cells: list[Cell]
     strings: int
     round_size: int
+    width: float | None = None
+    settled: list[Skipped] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     _done: dict[Cell, int] = field(default_factory=dict)
     _seconds: dict[Cell, float] = field(default_factory=dict)
     _closed: set[Cell] = field(default_factory=set)
+    _known: dict[Cell, "_Known"] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, targets: Iterable[str], ms: Iterable[int], strings: int, round_size: int) -> "Schedule":
+    def of(
+        cls,
+        targets: Iterable[str],
+        ms: Iterable[int],
+        strings: int,
+        round_size: int,
+        width: float | None = None,
+    ) -> "Schedule":
         """Return a schedule over all pairs, smallest m first."""
         kinds = list(dict.fromkeys(targets))
         cells = [Cell(kind, m) for m in sorted(set(ms)) for kind in kinds]
-        return cls(cells, strings, min(round_size, strings))
+        return cls(cells, strings, min(round_size, strings), width)
 
     def next(self, remaining: float | None) -> Chunk | None:
         """Return the next chunk that fits into ``remaining`` seconds, or None when nothing is left.
 
         The very first chunk is handed out whatever it may cost: without it nothing is known.
         """
-        while (cell := self._least_served()) is not None:
+        while (cell := self._best()) is not None:
             first = self._done.get(cell, 0)
-            chunk = Chunk(cell, first, min(first + self.round_size, self.strings))
+            chunk = Chunk(cell, first, self._last(first))
             need = self.predict(cell, chunk.strings)
             if remaining is None or need is None or need <= remaining:
                 return chunk
@@ -91,11 +118,23 @@ class Schedule:
             )
         return None
 
-    def finish(self, chunk: Chunk, seconds: float) -> None:
-        """Take note of a finished chunk and what it cost (0 for strings that were in the store already)."""
+    def finish(
+        self,
+        chunk: Chunk,
+        seconds: float,
+        reach: Int[np.ndarray, " strings"] | None = None,
+        censored: Bool[np.ndarray, " strings"] | None = None,
+    ) -> None:
+        """Take note of a finished chunk: what it cost (0: not known) and what its strings reached.
+
+        Only whole chunks are noted: of an interrupted one the early finishers are those that gave up early.
+        """
         self._done[chunk.cell] = chunk.last
         if seconds > 0:
             self._seconds[chunk.cell] = seconds / chunk.strings
+        if reach is not None and censored is not None:
+            self._known.setdefault(chunk.cell, _Known()).add(reach, censored)
+            self._settle(chunk.cell)
 
     def close(self, cell: Cell, why: str) -> None:
         """Give a cell up for good."""
@@ -134,5 +173,117 @@ class Schedule:
     def _open(self) -> list[Cell]:
         return [c for c in self.cells if c not in self._closed and self._done.get(c, 0) < self.strings]
 
-    def _least_served(self) -> Cell | None:
-        return min(self._open(), key=lambda cell: self._done.get(cell, 0), default=None)
+    def _last(self, first: int) -> int:
+        """Return where a round ends: never past a look, so that looks do not depend on round sizes."""
+        last = min(first + self.round_size, self.strings)
+        return last if self.width is None else min(last, next_look(first))
+
+    def _best(self) -> Cell | None:
+        """Return the open cell in which a round tells most per second; the least served if unknown."""
+        still = self._open()
+        fresh = [cell for cell in still if cell not in self._known or self._done[cell] < _FOR_AN_INTERVAL]
+        if self.width is None or fresh or not still:
+            return min(fresh or still, key=lambda cell: self._done.get(cell, 0), default=None)
+        # What seems known already waits for its look: then the least served goes first.
+        return max(still, key=lambda cell: (self._worth(cell), -self._done.get(cell, 0)))
+
+    def _worth(self, cell: Cell) -> float:
+        """Return the expected narrowing per second of one more round."""
+        assert self.width is not None
+        first = self._done.get(cell, 0)
+        more = self._last(first) - first
+        seconds = self.predict(cell, more)
+        points = self._kind(cell.target)
+        told = gain(
+            [self._known[one].standing(one.m) for one in points],
+            points.index(cell),
+            more,
+            self.width,
+            own=not self._known[cell].settled,
+            slope=not self._slope_known(cell.target),
+        )
+        return told / seconds if seconds else told
+
+    def _kind(self, target: str) -> list[Cell]:
+        """Return the cells of a kind that have been measured."""
+        return [cell for cell in self.cells if cell.target == target and cell in self._known]
+
+    def _slope_known(self, target: str) -> bool:
+        """Say whether the slope is known well enough, or there is none to know."""
+        assert self.width is not None
+        own = [cell for cell in self.cells if cell.target == target]
+        if len(own) < 2:
+            return True
+        known = [self._known[cell] for cell in self._kind(target)]
+        if len(known) < len(own) or any(one.looked_at == 0 for one in known):
+            return False
+        # A point beyond the lengths tried carries no line, and more strings do not bring it back.
+        points = [k.standing(c.m) for c, k in zip(self._kind(target), known, strict=True) if not k.beyond]
+        width = slope_width(points)
+        return width is None or width <= self.width
+
+    def _settle(self, served: Cell) -> None:
+        """Judge the cell just served, and end the cells of its kind whose numbers are all known."""
+        if self.width is None:
+            return
+        self._known[served].look(self.width)
+        if not self._slope_known(served.target):
+            return
+        for cell in self._kind(served.target):
+            left = self.strings - self._done.get(cell, 0)
+            if self._known[cell].settled and cell not in self._closed and left > 0:
+                self._closed.add(cell)
+                self.settled.append(Skipped(cell, left, self._known[cell].why(self.width)))
+
+
+@dataclass
+class _Known:
+    """What the finished strings of one cell say."""
+
+    reach: list[int] = field(default_factory=list)
+    censored: list[bool] = field(default_factory=list)
+    looked_at: int = 0
+    due: bool = False
+    settled: bool = False
+    beyond: bool = False
+    at_limit: bool = False
+    _standing: Standing | None = None
+
+    def add(self, reach: Int[np.ndarray, " strings"], censored: Bool[np.ndarray, " strings"]) -> None:
+        self.reach += reach.tolist()
+        self.censored += censored.tolist()
+        self._standing = None
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array(self.reach, dtype=np.int64), np.array(self.censored, dtype=bool)
+
+    def standing(self, m: int) -> Standing:
+        """Return n50 and its error from the curve's posterior, which has both however few the strings are."""
+        if self._standing is None:
+            found = posterior_of_reaches(*self.arrays())
+            n50, _, _ = found.interval(found.n50, 0.95)
+            self._standing = Standing(m, n50, found.spread() * n50, len(self.reach))
+        return self._standing
+
+    def look(self, width: float) -> None:
+        """Judge the interval, at a number of strings fixed beforehand.
+
+        What was narrow at one look is settled at the next, whatever has become of it: were it asked again,
+        intervals that are narrow by accident would be preferred.
+        """
+        if next_look(len(self.reach) - 1) != len(self.reach):
+            return
+        self.looked_at = len(self.reach)
+        half = half_length(*self.arrays(), limit=max(self.reach) or 1)
+        self.beyond = half.value is None
+        self.at_limit = half.low is not None and half.high is None
+        self.settled = self.settled or self.due
+        below = half.verdict == "below_one" and half.high is not None and half.high <= 1
+        self.due = self.due or below or is_narrow(half, NEARLY * width)
+
+    def why(self, width: float) -> str:
+        if self.at_limit:
+            return "n50 lies at the length limit or beyond it: only a longer one would tell more"
+        if self.beyond:
+            return "n50 surely lies below one token"
+        return f"n50 and slope are known to {width * 100:g} %"

@@ -115,8 +115,8 @@ def test_agrees_with_the_plain_reference():
 def test_tokens_outside_the_levels_enter_the_last_factor(monkeypatch):
     # With one rival per look, most of 300 equal rivals are never seen by a level.
     monkeypatch.setattr("lmreach.experiments.rare_cells._RIVALS", 1)
-    monkeypatch.setattr("lmreach.experiments.rare_cells._LOOKED_AT", 8)
-    monkeypatch.setattr("lmreach.experiments.rare_cells._ENOUGH", 0.1)
+    for name, value in {"_SCOUTED": 1, "_WINNING": 0.1, "_ENOUGH": 0.1}.items():
+        monkeypatch.setattr(f"lmreach.experiments.rare_cells.{name}", value)
     of = scores(np.eye(300))
     options = Splitting(particles=64, replicates=8, start=64)
     token = rare_cells(of, [7], rng=np.random.default_rng(0), options=options).tokens[0]

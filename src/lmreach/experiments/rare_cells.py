@@ -34,10 +34,10 @@ __all__ = ["GaussianScores", "RareCells", "TokenShare", "gaussian_scores", "plai
 DEFAULT = Splitting(particles=64, replicates=8, start=1024)
 _FEWEST_BLOCKS, _MOST_BLOCKS = 2, 24  # subspaces visited per level
 _FORGET = 0.85  # a level is left when particles keep this cosine to where they entered; measured on SmolLM2
-_RIVALS = 4  # best tokens kept per looked-at particle
-_LOOKED_AT = 32  # particles whose scores against all tokens are computed per pilot level and per replicate
-_LOOKS = 6  # for more rivals at the last level, until the share of particles that win exceeds ...
-_ENOUGH = 0.7
+_RIVALS = 4  # best tokens kept of a particle that was looked at among all tokens
+_SCOUTS, _SCOUTED = 8, 16  # particles looked at per level on the way down, and best tokens kept of each
+_LOOKS, _WINNING = 6, 0.7  # looks for rivals at the last level, until so large a share of particles wins
+_PLANS, _ENOUGH = 4, 0.25  # new runs to find levels, until so large a share of their particles wins
 _SCORES_AT_ONCE = 1 << 26  # numbers
 _DOUBT = 1e-5  # of the size of the scores: margins closer to 0 are computed again in float64
 _RETRIES = 2
@@ -307,17 +307,19 @@ class _Cell:
         margins: Float[np.ndarray, " n"] = torch.cat(parts).double().cpu().numpy()
         return margins
 
-    def look(self, u: Float[Tensor, "n h"]) -> tuple[Bool[np.ndarray, " n"], Int[Tensor, "n j"]]:
-        """Return which particles the token wins against all tokens, and the best tokens of each."""
-        parts = [self._look(part) for part in u.split(self._scores.at_once())]
+    def look(
+        self, u: Float[Tensor, "n h"], most: int = 1
+    ) -> tuple[Bool[np.ndarray, " n"], Int[Tensor, "n j"]]:
+        """Return which particles the token wins against all tokens, and the ``most`` best others of each."""
+        parts = [self._look(part, most) for part in u.split(self._scores.at_once())]
         wins, best = zip(*parts, strict=True)
         return torch.cat(wins).cpu().numpy(), torch.cat(best)
 
-    def _look(self, u: Float[Tensor, "n h"]) -> tuple[Bool[Tensor, " n"], Int[Tensor, "n j"]]:
+    def _look(self, u: Float[Tensor, "n h"], most: int) -> tuple[Bool[Tensor, " n"], Int[Tensor, "n j"]]:
         z = self._scores.of(u)
         own = z[:, self._k].clone()
         z[:, self._k] = -math.inf
-        top = z.topk(min(_RIVALS, z.shape[1] - 1), dim=1)
+        top = z.topk(min(most, z.shape[1] - 1), dim=1)
         margin = own - top.values[:, 0]
         doubt = _DOUBT * (own.abs() + top.values[:, 0].abs())
         wins = margin > 0
@@ -381,7 +383,7 @@ def _share(cell: _Cell, start: _TokenStart, options: Splitting, rng: np.random.G
     chains = _Chains(cell, options.particles, rng, generator)
     logs, passed = np.zeros(options.replicates), 0
     for _ in range(1 + _RETRIES):
-        levels = _plan(chains, start, options.floor) if _gather(chains, start, options.floor) else None
+        levels = _pilot(chains, start, options.floor)
         if levels is None:
             return _below(options, options.floor, 0)
         logs, passed = _runs(chains, start, levels)
@@ -424,6 +426,23 @@ class _Chains:
         return u, blocks
 
 
+def _pilot(chains: _Chains, start: _TokenStart, floor: float) -> list[_Level] | None:
+    """Find rivals, levels and moves; None if that ends below the floor."""
+    if not _gather(chains, start, floor):
+        return None
+    for left in reversed(range(_PLANS)):
+        planned = _plan(chains, start, floor)
+        if planned is None:
+            return None
+        levels, u = planned
+        # A run knows the rivals near its own particles; a new one shows whether others are missing.
+        wins, best = chains.cell.look(u, _SCOUTED)
+        if wins.mean() > _ENOUGH or not left:
+            return levels
+        chains.cell.add(best)
+    raise AssertionError("the last plan is always returned")
+
+
 def _gather(chains: _Chains, start: _TokenStart, floor: float) -> bool:
     """Find the rivals that matter by one adaptive run down to the cell; False if it ends below the floor."""
     cell, particles = chains.cell, chains.particles
@@ -437,9 +456,9 @@ def _gather(chains: _Chains, start: _TokenStart, floor: float) -> bool:
         if sum(one.passed for one in levels) < floor or not alive.any():
             return False
         u, _ = chains.move(chains.copy(u, alive[None]), level, _FEWEST_BLOCKS)
-        wins, best = cell.look(u if level == 0 else u[:_LOOKED_AT])
+        wins, best = cell.look(u, _RIVALS) if level == 0 else cell.look(u[:_SCOUTS], _SCOUTED)
         looks += level == 0
-        if level == 0 and (wins.mean() > _ENOUGH or looks == _LOOKS):
+        if level == 0 and (wins.mean() > _WINNING or looks == _LOOKS):
             return True
         cell.add(best)
         margins = cell.margins(u)
@@ -453,7 +472,9 @@ def _gather(chains: _Chains, start: _TokenStart, floor: float) -> bool:
     return False
 
 
-def _plan(chains: _Chains, start: _TokenStart, floor: float) -> list[_Level] | None:
+def _plan(
+    chains: _Chains, start: _TokenStart, floor: float
+) -> tuple[list[_Level], Float[Tensor, "p h"]] | None:
     """Fix levels and moves by one adaptive run among the rivals found; None if it ends below the floor."""
     u = start.draws[0]
     margins = chains.cell.margins(u)
@@ -465,7 +486,7 @@ def _plan(chains: _Chains, start: _TokenStart, floor: float) -> list[_Level] | N
             return None
         u, level.blocks = chains.forget(chains.copy(u, alive[None]), level.margin)
         if level.margin == 0:
-            return levels
+            return levels, u
         margins = chains.cell.margins(u)
         levels.append(_level(margins, round(chains.particles / math.e)))
 
@@ -487,10 +508,8 @@ def _runs(chains: _Chains, start: _TokenStart, levels: list[_Level]) -> tuple[Fl
             return logs, k
         logs += np.log(alive.mean(axis=1))
         u, margins = chains.move(chains.copy(u, alive), level.margin, level.blocks)
-    # Particles of a run are copies of distinct survivors first, so a part of them is enough.
-    looked_at = min(_LOOKED_AT, chains.particles)
-    wins, _best = chains.cell.look(u.view(r, chains.particles, -1)[:, :looked_at].flatten(0, 1))
-    shares = wins.reshape(r, looked_at).mean(axis=1)
+    wins, _best = chains.cell.look(u)
+    shares = wins.reshape(r, -1).mean(axis=1)
     if not shares.all():
         return logs, len(levels)
     return logs + np.log(shares), len(levels) + 1

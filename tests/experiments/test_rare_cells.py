@@ -10,7 +10,13 @@ from scipy import special, stats
 
 from lmreach.errors import InputError
 from lmreach.experiments.decoder import Decoder, decoder_of
-from lmreach.experiments.rare_cells import GaussianScores, gaussian_scores, plain_hits, rare_cells
+from lmreach.experiments.rare_cells import (
+    GaussianScores,
+    RareStopped,
+    gaussian_scores,
+    plain_hits,
+    rare_cells,
+)
 from lmreach.experiments.rare_moves import arc, move
 from lmreach.maths.splitting import LogProbability, Splitting, log_polyhedron
 from lmreach.models.facts import FinalNorm
@@ -217,3 +223,8 @@ def test_result_is_json_ready_and_progress_is_told():
 def test_bad_tokens(tokens, words):
     with pytest.raises(InputError, match=words):
         rare_cells(scores(np.eye(3)), tokens, rng=np.random.default_rng(0))
+
+
+def test_stopped_it_says_nothing_rather_than_what_was_quick():
+    with pytest.raises(RareStopped, match="more time"):
+        rare_cells(scores(np.eye(40)), [3, 5], rng=np.random.default_rng(0), stop=lambda: True)

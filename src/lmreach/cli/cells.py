@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,6 +96,7 @@ def cells(
 
     from lmreach.cli.progress import Interrupt
     from lmreach.experiments.decoder import decoder_of
+    from lmreach.experiments.rare_cells import RareStopped
     from lmreach.models.load import load as load_model
     from lmreach.study import cells as parts
 
@@ -121,9 +123,16 @@ def cells(
                 stop=_stopping(interrupt),
             )
         if rare is not None and not interrupt.asked:
-            found["rare"] = parts.rare_record(
-                loaded, decoder, tokens=rare, text=text, seed=seed, progress=_estimating(say)
-            )
+            with suppress(RareStopped):
+                found["rare"] = parts.rare_record(
+                    loaded,
+                    decoder,
+                    tokens=rare,
+                    text=text,
+                    seed=seed,
+                    progress=_estimating(say),
+                    stop=interrupt,
+                )
         if unreachable and not interrupt.asked:
             found["unreachable"] = parts.unreachable_record(
                 loaded, decoder, support=saved, stop=interrupt, on_progress=_judging(say)

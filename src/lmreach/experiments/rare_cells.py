@@ -24,12 +24,20 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lmreach.errors import InputError, problem
+from lmreach.errors import InputError, LmreachError, problem
 from lmreach.experiments.decoder import Decoder
 from lmreach.experiments.rare_moves import move
 from lmreach.maths.splitting import LogProbability, Splitting, copies, lognormal_mean, next_level
 
-__all__ = ["GaussianScores", "RareCells", "TokenShare", "gaussian_scores", "plain_hits", "rare_cells"]
+__all__ = [
+    "GaussianScores",
+    "RareCells",
+    "RareStopped",
+    "TokenShare",
+    "gaussian_scores",
+    "plain_hits",
+    "rare_cells",
+]
 
 DEFAULT = Splitting(particles=64, replicates=8, start=1024)
 _FEWEST_BLOCKS, _MOST_BLOCKS = 2, 24  # subspaces visited per level
@@ -41,6 +49,14 @@ _PLANS, _ENOUGH = 4, 0.25  # new runs to find levels, until so large a share of 
 _SCORES_AT_ONCE = 1 << 26  # numbers
 _DOUBT = 1e-5  # of the size of the scores: margins closer to 0 are computed again in float64
 _RETRIES = 2
+
+
+class RareStopped(LmreachError):
+    """Stopped before every token was through.
+
+    Nothing is returned then: the smallest cells take longest, so the tokens that were finished would be no
+    sample of those that were drawn.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +186,7 @@ def rare_cells(
     rng: np.random.Generator,
     options: Splitting = DEFAULT,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> RareCells:
     """Estimate ln v of the cells of some tokens.
 
@@ -185,11 +202,15 @@ def rare_cells(
         Work per token, see `Splitting`.
     progress
         Called with (tokens done, tokens in all).
+    stop
+        Asked often.
 
     Raises
     ------
     InputError
         For no tokens, or ids that are not usable.
+    RareStopped
+        If ``stop`` said so.
     """
     begun = time.monotonic()
     scores = decoder if isinstance(decoder, GaussianScores) else gaussian_scores(decoder)
@@ -200,7 +221,8 @@ def rare_cells(
     found = []
     for i, (token, k) in enumerate(zip(ids.tolist(), at.tolist(), strict=True)):
         progress(i, len(ids))
-        found.append(_token(scores, token, k, start.of(i), options, np.random.default_rng([root, token])))
+        own = np.random.default_rng([root, token])
+        found.append(_token(scores, token, k, start.of(i), options, own, stop))
     progress(len(ids), len(ids))
     named = None if isinstance(decoder, GaussianScores) else decoder
     return RareCells(
@@ -349,11 +371,13 @@ def _token(
     start: _TokenStart,
     options: Splitting,
     rng: np.random.Generator,
+    stop: Callable[[], bool],
 ) -> TokenShare:
     begun = time.monotonic()
     cell = _Cell(scores, k)
     twin = cell.twin()
-    share = _below(options, options.floor, 0) if twin is not None else _share(cell, start, options, rng)
+    none = _below(options, options.floor, 0)
+    share = none if twin is not None else _share(cell, start, options, rng, stop)
     return TokenShare(
         id=token,
         share=share,
@@ -378,9 +402,15 @@ class _Level:
     blocks: int = 0
 
 
-def _share(cell: _Cell, start: _TokenStart, options: Splitting, rng: np.random.Generator) -> LogProbability:
+def _share(
+    cell: _Cell,
+    start: _TokenStart,
+    options: Splitting,
+    rng: np.random.Generator,
+    stop: Callable[[], bool],
+) -> LogProbability:
     generator = torch.Generator(start.draws.device).manual_seed(int(rng.integers(2**63)))
-    chains = _Chains(cell, options.particles, rng, generator)
+    chains = _Chains(cell, options.particles, rng, generator, stop)
     logs, passed = np.zeros(options.replicates), 0
     for _ in range(1 + _RETRIES):
         levels = _pilot(chains, start, options.floor)
@@ -401,6 +431,7 @@ class _Chains:
     particles: int
     rng: np.random.Generator
     generator: torch.Generator
+    stop: Callable[[], bool]
 
     def copy(self, u: Float[Tensor, "n h"], alive: Bool[np.ndarray, "runs m"]) -> Float[Tensor, "p h"]:
         """Copy the survivors of each run."""
@@ -412,6 +443,11 @@ class _Chains:
         self, u: Float[Tensor, "p h"], level: float, blocks: int
     ) -> tuple[Float[Tensor, "p h"], Float[np.ndarray, " p"]]:
         """Move particles inside the level; return them and their margins."""
+        if self.stop():
+            got = "stopped before all tokens were through"
+            raise RareStopped(
+                problem("the shares of all drawn tokens", got, "give it more time or draw fewer")
+            )
         u, ahead = move(u, self.cell.rows, self.cell.offset - level, blocks, self.generator)
         margins: Float[np.ndarray, " p"] = ahead.double().cpu().numpy() + level
         return u, margins

@@ -180,6 +180,7 @@ def rare_record(
     options: Splitting = DEFAULT,
     limit_dtype: str = "float16",
     progress: Callable[[int, int], None] = lambda done, total: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Estimate E_q ln v_t for q uniform, of self-sampled text and of a text, and the slopes they allow.
 
@@ -193,18 +194,27 @@ def rare_record(
         Work per token, see `lmreach.maths.splitting.Splitting`.
     limit_dtype
         Number format whose unit roundoff sets eps in ln P.
+    stop
+        Asked often.
 
     Raises
     ------
     InputError
         For another number of tokens, or a text that is missing or has no tokens.
+    RareStopped
+        If ``stop`` said so: unfinished tokens are the smallest cells, so nothing can be said without them.
     """
     _check_tokens(tokens, decoder)
     sources = _sources(model, decoder, text, seed)
     rng = np.random.default_rng([seed, _RARE])
     drawn = {name: draw_unigram(ids, decoder.ids, tokens, rng=rng) for name, ids in sources.items()}
     found = rare_cells(
-        decoder, np.concatenate(list(drawn.values())), rng=rng, options=options, progress=progress
+        decoder,
+        np.concatenate(list(drawn.values())),
+        rng=rng,
+        options=options,
+        progress=progress,
+        stop=stop,
     )
     means = {name: mean_log_share(ids, found.by_id(), name=name) for name, ids in drawn.items()}
     packings = _packings(model, limit_dtype)
@@ -226,10 +236,16 @@ def rare_record(
     }
 
 
-def rare_seconds(decoder: Decoder, *, seed: int, options: Splitting = DEFAULT) -> float:
-    """Return the seconds that one uniformly drawn token takes, measured."""
+def rare_seconds(
+    decoder: Decoder,
+    *,
+    seed: int,
+    options: Splitting = DEFAULT,
+    stop: Callable[[], bool] = lambda: False,
+) -> float:
+    """Return the seconds that one uniformly drawn token takes, measured; stops as `rare_record` does."""
     rng = np.random.default_rng([seed, _RARE, 1])
-    found = rare_cells(decoder, [int(rng.choice(decoder.ids))], rng=rng, options=options)
+    found = rare_cells(decoder, [int(rng.choice(decoder.ids))], rng=rng, options=options, stop=stop)
     return found.tokens[0].seconds
 
 

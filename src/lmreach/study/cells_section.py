@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from lmreach.experiments.decoder import Decoder, decoder_of
+from lmreach.experiments.rare_cells import RareStopped
 from lmreach.models.loaded import LoadedModel
 from lmreach.study import cells
 
@@ -126,13 +127,26 @@ def _rare(
     stop: Callable[[], bool],
 ) -> _Part:
     wanted = min(_TOKENS, decoder.vocab)
-    if seconds is not None:
-        each = cells.rare_seconds(decoder, seed=seed)
-        # Two distributions, uniform and self, hardly share tokens.
-        wanted = min(wanted, int(_RARE * seconds / (2 * each)))
-    if wanted < min(_FEWEST_RARE, decoder.vocab):
-        return None, f"the budget allows {wanted} tokens, and fewer than {_FEWEST_RARE} say little"
-    return cells.rare_record(model, decoder, tokens=wanted, seed=seed, limit_dtype=limit_dtype), ""
+    allowed = None if seconds is None else _RARE * seconds
+    over = _over(stop, allowed)
+    try:
+        if allowed is not None:
+            each = cells.rare_seconds(decoder, seed=seed, stop=over)
+            # Two distributions, uniform and self, hardly share tokens; half of the time for unlucky ones.
+            wanted = min(wanted, int(allowed / (4 * each)))
+        if wanted < min(_FEWEST_RARE, decoder.vocab):
+            return None, f"the budget allows {wanted} tokens, and fewer than {_FEWEST_RARE} say little"
+        record = cells.rare_record(
+            model, decoder, tokens=wanted, seed=seed, limit_dtype=limit_dtype, stop=over
+        )
+    except RareStopped:
+        return None, f"not through within the {allowed or 0:.0f} s that the budget allows"
+    return record, ""
+
+
+def _over(stop: Callable[[], bool], seconds: float | None) -> Callable[[], bool]:
+    begun = time.monotonic()
+    return lambda: stop() or (seconds is not None and time.monotonic() - begun > seconds)
 
 
 def _map(

@@ -1,6 +1,5 @@
 """How many outputs there are, counted."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -173,31 +172,23 @@ def _watch(
     quiet: bool,
     silent: bool,
 ) -> int:
-    from json import loads
-
     from lmreach.cli.census_table import print_census, write_missing
-    from lmreach.cli.progress import Interrupt, Terminal
-    from lmreach.progress import Silent
+    from lmreach.cli.running import watch
 
-    terminal = None if silent else Terminal()
-    with Interrupt() as interrupt:
-        try:
-            end = run(terminal or Silent(), interrupt)
-        finally:
-            if terminal is not None:
-                terminal.close()
-    text = (end.folder / "results.json").read_text(encoding="utf-8")
-    results = loads(text)
-    if missing is not None:
-        write_missing(results["results"]["census"], Path(missing))
-    if json:
-        print(text, end="")
-    elif quiet:
-        print(end.folder / "report.html")
-    else:
+    ended: list[Path] = []
+
+    def kept(progress: "Progress", stop: Callable[[], bool]) -> "CensusEnd":
+        end = run(progress, stop)
+        ended.append(end.folder)
+        return end
+
+    def summary(folder: Path, results: dict[str, Any]) -> None:
         print_census(results["results"]["census"])
-        print(f"\nreport: {end.folder / 'report.html'}")
-    if end.interrupted:
-        print(f"lmreach: interrupted; go on with: lmreach resume {end.folder}", file=sys.stderr)
-        return 130
-    return 0
+        print(f"\nreport: {folder / 'report.html'}")
+
+    code = watch(kept, quiet=quiet, no_progress=silent, json=json, summary=summary)
+    if missing is not None:
+        from lmreach.study.folder import read_json
+
+        write_missing(read_json(ended[0] / "results.json")["results"]["census"], Path(missing))
+    return code

@@ -2,19 +2,35 @@
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from json import loads
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lmreach.cli.progress import Interrupt, Terminal
 from lmreach.progress import Progress, Silent
 
 if TYPE_CHECKING:
+    from lmreach.study.census import CensusEnd
     from lmreach.study.run import StudyEnd
+
+Results = dict[str, Any]
 
 
 def watch(
-    run: "Callable[[Progress, Callable[[], bool]], StudyEnd]", *, quiet: bool, no_progress: bool, json: bool
+    run: "Callable[[Progress, Callable[[], bool]], StudyEnd | CensusEnd]",
+    *,
+    quiet: bool,
+    no_progress: bool,
+    json: bool,
+    summary: Callable[[Path, Results], None] | None = None,
 ) -> int:
-    """Run with progress and Ctrl-C in hand, then print where the report is; returns the exit code."""
+    """Run with progress and Ctrl-C in hand, then print where the report is; returns the exit code.
+
+    Parameters
+    ----------
+    summary
+        Prints what a reader wants of the run folder and its results; None: as for a study.
+    """
     terminal = None if quiet or no_progress else Terminal()
     with Interrupt() as interrupt:
         try:
@@ -28,20 +44,18 @@ def watch(
     elif quiet:
         print(end.folder / "report.html")
     else:
-        _summary(end, results)
+        (summary or _study_summary)(end.folder, loads(results))
     if end.interrupted:
         print(f"lmreach: interrupted; go on with: lmreach resume {end.folder}", file=sys.stderr)
         return 130
     return 0
 
 
-def _summary(end: "StudyEnd", results: str) -> None:
-    from json import loads
-
+def _study_summary(folder: Path, results: Results) -> None:
     from lmreach.report.words import headline
 
-    for sentence in headline(loads(results)):
+    for sentence in headline(results):
         print(sentence)
     print()
-    print(f"report: {end.folder / 'report.html'}")
-    print(f"check:  lmreach verify {end.folder}")
+    print(f"report: {folder / 'report.html'}")
+    print(f"check:  lmreach verify {folder}")

@@ -2,7 +2,8 @@
 
     python benchmarks/cram_settings.py MODEL --m 1 --targets random --strings 16 '{}' '{"lr": 0.5}'
 
-Every setting is a JSON object of fields of `lmreach.config.CramConfig`. Prints one JSON line per setting.
+Every setting is a JSON object of fields of `lmreach.config.CramConfig`; "search_dtype" in it names the format
+that steps are taken in. Prints one JSON line per setting.
 """
 
 import argparse
@@ -16,6 +17,8 @@ from lmreach.config import CramConfig
 from lmreach.experiments.cram import cram
 from lmreach.experiments.targets import draw
 from lmreach.models.load import load
+from lmreach.models.search_copy import search_copy
+from lmreach.stats.accessibility import half_length
 
 
 def main() -> None:
@@ -29,15 +32,18 @@ def main() -> None:
     model = load(words.model)
     ids = draw(model, words.targets, words.strings, 64 * words.m, seed=0).ids
     for text in words.settings:
+        asked = CramConfig(**json.loads(text))
+        search = search_copy(model, asked.search_dtype)
         positions: list[int] = []
-        begun = time.monotonic()
+        begun, processor = time.monotonic(), time.process_time()
         found = cram(
             model,
             ids,
             words.m,
-            CramConfig(**json.loads(text)),
+            asked,
             generators=[np.random.default_rng(i) for i in range(words.strings)],
             batch_size=words.strings,
+            search=search.model,
             on_step=lambda _rows, count, seen=positions: seen.append(count),
         )
         reach = np.array([one.reach for one in found])
@@ -49,6 +55,8 @@ def main() -> None:
                     "m": words.m,
                     "targets": words.targets,
                     "settings": json.loads(text),
+                    "search": search.as_dict(),
+                    "n50": half_length(reach, reach >= ids.shape[1], limit=ids.shape[1]).as_dict(),
                     "median_reach": float(np.median(reach)),
                     "mean_reach": round(float(reach.mean()), 2),
                     "reaches": sorted(reach.tolist()),
@@ -56,6 +64,7 @@ def main() -> None:
                     "steps": sum(one.steps for one in found),
                     "positions": sum(positions),
                     "seconds": round(time.monotonic() - begun, 1),
+                    "processor_seconds": round(time.process_time() - processor, 1),
                     "threads": torch.get_num_threads(),
                 }
             ),

@@ -12,6 +12,7 @@ from lmreach.models.decode import emitted_prefix, greedy
 from lmreach.models.fingerprint import fingerprint
 from lmreach.models.frame import frame_of
 from lmreach.models.load import load
+from lmreach.models.search_copy import twin
 from lmreach.models.tiny import FAMILIES, tiny, tiny_tokenizer
 
 QUICK = CramConfig(max_steps=60, patience=40)
@@ -192,3 +193,32 @@ def test_texts_count_against_the_context(speaking) -> None:
 @pytest.fixture(scope="module")
 def speaking():
     return load(tiny("llama", vocab_size=128), tokenizer=tiny_tokenizer(100))
+
+
+def test_a_search_on_a_rougher_copy_claims_only_what_the_model_itself_emits(random_model) -> None:
+    ids = draw(random_model, "self", 6, 24, seed=0).ids
+    found = run(random_model, ids, m=2, search=twin(random_model, torch.bfloat16))
+    assert max(one.reach for one in found) >= 4
+    for one, target in zip(found, ids, strict=True):
+        emission = emitted_prefix(random_model, torch.from_numpy(one.vectors), target)
+        assert one.reach == emission.reach
+        assert one.proposed == emission.reach
+
+
+def test_a_search_on_an_equal_copy_changes_nothing(random_model) -> None:
+    """The check in the model's dtype agrees with the pass itself: same reaches, same steps."""
+    ids = draw(random_model, "random", 6, 24, seed=0).ids
+    alone, checked = (run(random_model, ids, search=one) for one in (None, twin(random_model, torch.float32)))
+    for a, b in zip(alone, checked, strict=True):
+        assert (a.reach, a.steps, a.outcome) == (b.reach, b.steps, b.outcome)
+
+
+def test_longer_starts_are_longer(random_model) -> None:
+    ids = draw(random_model, "random", 2, 6, seed=0).ids
+    config = QUICK.model_copy(update={"max_steps": 1, "patience": 1})
+    plain, long = (
+        run(random_model, ids, config=config.model_copy(update={"start_scale": scale}))
+        for scale in (1.0, 50.0)
+    )
+    for a, b in zip(plain, long, strict=True):
+        np.testing.assert_allclose(b.vectors, 50 * a.vectors, rtol=1e-5)

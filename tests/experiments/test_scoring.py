@@ -46,3 +46,33 @@ def test_score_is_the_textbook_loss(family: str, at_once: int, monkeypatch: pyte
     assert found.prefix.tolist() == prefix
     assert found.prefix[0] == 5
     assert found.prefix[1] == 2
+
+
+def test_unsolved_positions_pull_harder_and_solved_ones_as_before() -> None:
+    """The gradient is linear in the weights: a solved position's is unchanged, an unsolved one's grows."""
+    model = load(tiny("llama"))
+    hidden = torch.randn(2, 4, model.facts.hidden_width, generator=torch.Generator().manual_seed(1))
+    ids = model.head_logits(hidden).argmax(-1)
+    ids[0, 1] = (ids[0, 1] + 1) % model.facts.rows
+    scored = torch.ones(2, 4, dtype=torch.bool)
+    plain = scoring.score(model, hidden, ids, scored)
+    heavy = scoring.score(model, hidden, ids, scored, unsolved=6.0)
+    factor = torch.ones(2, 4)
+    factor[0, 1] = 6.0
+    torch.testing.assert_close(heavy.hidden_grad, factor[..., None] * plain.hidden_grad)
+    torch.testing.assert_close(heavy.loss, plain.loss)
+
+
+def test_near_is_the_prefix_with_some_slack() -> None:
+    model = load(tiny("llama"))
+    hidden = torch.randn(1, 3, model.facts.hidden_width, generator=torch.Generator().manual_seed(1))
+    logits = model.head_logits(hidden)
+    values, order = logits.topk(2, dim=-1)
+    ids = order[..., 0].clone()
+    ids[0, 1] = order[0, 1, 1]
+    short = float((values[0, 1, 0] - values[0, 1, 1]) / values[0, 1, 0].abs())
+    scored = torch.ones(1, 3, dtype=torch.bool)
+    tight, loose = (scoring.score(model, hidden, ids, scored, slack=f * short) for f in (0.9, 1.1))
+    assert tight.prefix.tolist() == tight.near.tolist() == loose.prefix.tolist() == [1]
+    assert loose.near.tolist() == [3]
+    assert scoring.emitted(model, hidden, ids).tolist() == [1]

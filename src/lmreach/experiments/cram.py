@@ -25,10 +25,13 @@ from torch import Tensor
 from lmreach.config import CramConfig
 from lmreach.errors import InputError, problem
 from lmreach.experiments.rows import Rows
-from lmreach.experiments.scoring import score
+from lmreach.experiments.scoring import emitted, score
 from lmreach.models.decode import emitted_prefix
 from lmreach.models.frame import frame_of, framed
 from lmreach.models.loaded import LoadedModel
+
+# Of the largest logit: a bfloat16 logit is rounded to one part in 256, and what is below it adds its own.
+_SLACK = 2.0**-6
 
 Outcome = Literal["hit_limit", "gave_up", "spent", "non_finite"]
 OUTCOMES: dict[Outcome, str] = {
@@ -106,6 +109,7 @@ def cram(
     *,
     generators: Sequence[np.random.Generator],
     batch_size: int,
+    search: LoadedModel | None = None,
     on_result: Callable[[Crammed], None] | None = None,
     on_step: Callable[[int, int], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
@@ -124,6 +128,9 @@ def cram(
         One per string: the source of its starts, so that order and batch do not matter.
     batch_size
         Rows stepped at once.
+    search
+        A quicker copy of the model to take the steps on (`lmreach.models.search_copy`); a prefix that grows
+        there counts only once a pass of ``model`` itself shows it. None: the model itself.
     on_result
         Called with each finished string, as it finishes.
     on_step
@@ -145,7 +152,7 @@ def cram(
     check_lengths(model, m, n, config)
     if len(generators) != strings:
         raise InputError(problem(f"{strings} generators", f"{len(generators)}", "pass one per string"))
-    run = _Run(model, targets, m, config, generators, on_result)
+    run = _Run(model, search or model, targets, m, config, generators, on_result)
     waiting = deque(range(strings))
     rows = run.fill(None, waiting, batch_size)
     while rows is not None and not stop():
@@ -164,6 +171,7 @@ class _Run:
     def __init__(
         self,
         model: LoadedModel,
+        search: LoadedModel,
         targets: Int[np.ndarray, "strings n"],
         m: int,
         config: CramConfig,
@@ -171,6 +179,7 @@ class _Run:
         on_result: Callable[[Crammed], None] | None,
     ) -> None:
         self.model = model
+        self.search = search
         self.config = config
         self.m = m
         self.targets = targets
@@ -203,13 +212,40 @@ class _Run:
         ids = self.ids[rows.index, :width]
         vectors = rows.vectors.detach().requires_grad_(True)
         inputs = self._inputs(vectors, ids[:, : width - 1])
-        hidden = self.model.hidden(inputs)[:, inputs.shape[1] - width :]
+        hidden = self.search.hidden(inputs)[:, inputs.shape[1] - width :]
         scored = torch.arange(width, device=ids.device) < rows.frontier[:, None]
-        result = score(self.model, hidden, ids, scored)
+        exact = self.search is self.model
+        result = score(
+            self.search,
+            hidden,
+            ids,
+            scored,
+            unsolved=config.unsolved_weight,
+            slack=0.0 if exact else _SLACK,
+        )
         (grad,) = torch.autograd.grad(hidden, vectors, result.hidden_grad)
-        rows.note(result.prefix, result.loss, self._next_frontier(result.prefix, rows))
+        prefix = result.prefix if exact else self._checked(rows, inputs.detach(), ids, result.near)
+        rows.note(prefix, result.loss, self._next_frontier(prefix, rows))
         rows.adam(grad, self._learning_rate(rows), config.beta1, config.beta2)
         return inputs.shape[0] * inputs.shape[1]
+
+    def _checked(
+        self,
+        rows: Rows,
+        inputs: Float[Tensor, "r l d"],
+        ids: Int[Tensor, "r f"],
+        near: Int[Tensor, " r"],
+    ) -> Int[Tensor, " r"]:
+        """Return the prefixes in the model's own dtype, asked only of rows that seem to have grown."""
+        prefix = torch.minimum(near, rows.best)
+        grown = near > rows.best
+        if bool(grown.any()):
+            width = int(near[grown].max())
+            end = inputs.shape[1] - ids.shape[1] + width
+            with torch.no_grad():
+                hidden = self.model.hidden(inputs[grown, :end])[:, end - width :]
+            prefix[grown] = emitted(self.model, hidden, ids[grown, :width])
+        return prefix
 
     def harvest(self, rows: Rows, waiting: deque[int]) -> Bool[Tensor, " r"]:
         """Take out rows that are done; returns the mask of rows that go on."""
@@ -255,9 +291,10 @@ class _Run:
         return "spent" if int(rows.steps[place]) >= self.config.max_steps else "gave_up"
 
     def _start_vectors(self, index: int) -> Float[Tensor, "m d"]:
-        """Start at m real input vectors drawn at random: the empirical distribution of real inputs."""
+        """Start at m real input vectors drawn at random, made as long as asked."""
         ids = self.generators[index].choice(self.model.plain_ids, size=self.m)
-        return self.model.input_vectors(torch.from_numpy(ids).to(self.model.device)).detach().float().clone()
+        real = self.model.input_vectors(torch.from_numpy(ids).to(self.model.device)).detach().float()
+        return (self.config.start_scale or 1.0) * real
 
     def _first_frontier(self) -> int:
         return self.n if self.config.protocol == "fixed" else min(self.n, self.config.lookahead)

@@ -22,6 +22,8 @@ class Score:
         Mean cross-entropy in nats over the row's scored positions, shape (r,).
     prefix
         Number of leading target ids that are the argmax in this teacher-forced pass, shape (r,).
+    near
+        The same, counting a target id as the argmax when its logit is within the slack of the largest.
     hits
         Number of scored target ids that are the argmax, wherever they stand, shape (r,).
     hidden_grad
@@ -30,6 +32,7 @@ class Score:
 
     loss: Float[Tensor, " r"]
     prefix: Int[Tensor, " r"]
+    near: Int[Tensor, " r"]
     hits: Int[Tensor, " r"]
     hidden_grad: Float[Tensor, "r f h"]
 
@@ -39,6 +42,9 @@ def score(
     hidden: Float[Tensor, "r f h"],
     ids: Int[Tensor, "r f"],
     scored: Bool[Tensor, "r f"],
+    *,
+    unsolved: float = 1.0,
+    slack: float = 0.0,
 ) -> Score:
     """Score target ids from final hidden states.
 
@@ -50,6 +56,11 @@ def score(
         Target ids.
     scored
         Which positions count; each row's are a leading run of at least one.
+    unsolved
+        Weight, in the gradient, of a position whose target id is not the argmax, beside 1 for one whose is.
+    slack
+        Share of the largest logit by which a target's may fall short and still count in ``near``: about the
+        rounding of the format the logits were made in.
 
     Notes
     -----
@@ -59,7 +70,7 @@ def score(
     flat = hidden.detach()[scored]
     wanted = ids[scored]
     weight = (1.0 / scored.sum(dim=1))[:, None].expand_as(scored)[scored]
-    losses, hits, grads = [], [], []
+    losses, hits, near, grads = [], [], [], []
     chunk = max(1, _LOGITS_AT_ONCE // model.facts.rows)
     for some, some_ids, some_weight in zip(
         flat.split(chunk), wanted.split(chunk), weight.split(chunk), strict=True
@@ -68,11 +79,16 @@ def score(
         with torch.enable_grad():
             logits = model.head_logits(leaf)
             loss = torch.nn.functional.cross_entropy(logits, some_ids, reduction="none")
-            (grad,) = torch.autograd.grad((loss * some_weight).sum(), leaf)
+            largest, top = logits.detach().max(dim=-1)
+            hit = top == some_ids
+            pull = torch.where(hit, some_weight, unsolved * some_weight)
+            (grad,) = torch.autograd.grad((loss * pull).sum(), leaf)
+        own = logits.detach().gather(1, some_ids[:, None])[:, 0]
         losses.append(loss.detach() * some_weight)
-        hits.append(logits.detach().argmax(dim=-1) == some_ids)
+        hits.append(hit)
+        near.append(hit | (own >= largest - slack * largest.abs()))
         grads.append(grad)
-    return _gather(hidden, scored, torch.cat(losses), torch.cat(hits), torch.cat(grads))
+    return _gather(hidden, scored, torch.cat(losses), torch.cat(hits), torch.cat(near), torch.cat(grads))
 
 
 def _gather(
@@ -80,6 +96,7 @@ def _gather(
     scored: Bool[Tensor, "r f"],
     losses: Float[Tensor, " p"],
     hits: Bool[Tensor, " p"],
+    near: Bool[Tensor, " p"],
     grads: Float[Tensor, "p h"],
 ) -> Score:
     """Put the scored positions' values back into rows."""
@@ -87,6 +104,21 @@ def _gather(
     hidden_grad[scored] = grads.to(hidden.dtype)
     row_loss = torch.zeros(scored.shape, device=hidden.device, dtype=losses.dtype)
     row_loss[scored] = losses
-    hit = torch.zeros_like(scored)
+    hit, close = torch.zeros_like(scored), torch.zeros_like(scored)
     hit[scored] = hits
-    return Score(row_loss.sum(dim=1), hit.long().cumprod(dim=1).sum(dim=1), hit.sum(dim=1), hidden_grad)
+    close[scored] = near
+    return Score(row_loss.sum(dim=1), leading(hit), leading(close), hit.sum(dim=1), hidden_grad)
+
+
+def leading(hit: Bool[Tensor, "r f"]) -> Int[Tensor, " r"]:
+    """Return how many hits stand before the first miss of each row."""
+    return hit.long().cumprod(dim=1).sum(dim=1)
+
+
+@torch.no_grad()
+def emitted(model: LoadedModel, hidden: Float[Tensor, "r f h"], ids: Int[Tensor, "r f"]) -> Int[Tensor, " r"]:
+    """Return the number of leading ids that are the argmax, from final hidden states; no gradient."""
+    flat = hidden.flatten(0, 1)
+    chunk = max(1, _LOGITS_AT_ONCE // model.facts.rows)
+    top = torch.cat([model.head_logits(some).argmax(dim=-1) for some in flat.split(chunk)])
+    return leading(top.reshape(ids.shape) == ids)

@@ -15,7 +15,9 @@ _STEPS_USED = 0.8
 _FRONTIER_GROWTH = 2.0
 
 
-def seconds_per_string(model: LoadedModel, config: CramConfig, *, rows: int) -> float:
+def seconds_per_string(
+    model: LoadedModel, config: CramConfig, *, rows: int, search: LoadedModel | None = None
+) -> float:
     """Return a rough cost in seconds of one string at m = 1, from a few steps of ``rows`` random strings.
 
     The first step is left out: it pays for memory and kernels that later steps reuse.
@@ -30,6 +32,7 @@ def seconds_per_string(model: LoadedModel, config: CramConfig, *, rows: int) -> 
         config.model_copy(update={"protocol": "fixed", "restarts": 1}),
         generators=[np.random.default_rng(i) for i in range(rows)],
         batch_size=rows,
+        search=search,
         on_step=lambda _rows, _positions: ticks.append(time.monotonic()),
         stop=lambda: len(ticks) > _STEPS,
     )

@@ -1,0 +1,117 @@
+"""How long the first vectors should be: a short cramming run at each of a few lengths chooses.
+
+The scale decides more than any other setting, and no one value serves all models. Where the first position
+is an attention sink, vectors as long as real inputs are hardly read, and those a thousand times longer are;
+other models do best at the length of real inputs. The step size needs no search of its own: it is in units of
+the vectors' own length (docs/cramming.md).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lmreach.config import CramConfig
+from lmreach.experiments.cram import cram
+from lmreach.experiments.targets import draw
+from lmreach.models.loaded import LoadedModel
+
+# Powers of ten: first every second one, then the neighbours of the best.
+_COARSE, _LONGEST = (0, 2, 4), 6
+_STRINGS, _STEPS = 8, 40
+_PROBING = {"protocol": "frontier", "max_steps": _STEPS, "patience": _STEPS, "restarts": 1}
+# Strings are drawn and started as no measured one is.
+_SEED = 0x5CA1E
+
+
+@dataclass(frozen=True, slots=True)
+class StartScale:
+    """The chosen length and what it was chosen from.
+
+    Attributes
+    ----------
+    scale
+        Length of the first vectors, in units of the root mean square of real inputs.
+    reaches
+        Scale tried -> mean reach of the probing strings, in tokens.
+    """
+
+    scale: float
+    reaches: dict[float, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record of a run."""
+        return {
+            "scale": self.scale,
+            "strings": _STRINGS,
+            "steps": _STEPS,
+            "mean_reach": {f"{scale:g}": reach for scale, reach in self.reaches.items()},
+        }
+
+
+def choose_start_scale(
+    model: LoadedModel,
+    config: CramConfig,
+    *,
+    m: int = 1,
+    search: LoadedModel | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> StartScale:
+    """Cram a few random strings from starts of each length and take the length that reached furthest.
+
+    Parameters
+    ----------
+    m
+        Number of prompt vectors.
+    search
+        The copy to take steps on, as in `lmreach.experiments.cram.cram`.
+    stop
+        Asked before every step; a yes ends the search with what is known.
+
+    Returns
+    -------
+    StartScale
+        The smallest of equally good lengths, and 1, that of real inputs, where nothing was finished.
+
+    Notes
+    -----
+    8 uniformly random strings, 40 steps with the decay of the step size within them; all scales see the same
+    strings and the same directions.
+    """
+    room = model.facts.context
+    n = 32 * m if room is None else min(32 * m, max(1, room // 2 - m))
+    ids = draw(model, "random", _STRINGS, n, seed=_SEED).ids
+    reaches: dict[float, float] = {}
+
+    def mean_reach(scale: float) -> float | None:
+        found = cram(
+            model,
+            ids,
+            m,
+            config.model_copy(update={**_PROBING, "start_scale": scale}),
+            generators=[np.random.default_rng([_SEED, i]) for i in range(_STRINGS)],
+            batch_size=_STRINGS,
+            search=search,
+            stop=stop,
+        )
+        return float(np.mean([one.reach for one in found])) if len(found) == _STRINGS else None
+
+    for power in _COARSE:
+        _try(10.0**power, mean_reach, reaches)
+    best = round(np.log10(_furthest(reaches)))
+    for power in (best - 1, best + 1):
+        if 0 <= power <= _LONGEST:
+            _try(10.0**power, mean_reach, reaches)
+    return StartScale(_furthest(reaches), dict(sorted(reaches.items())))
+
+
+def _try(scale: float, mean_reach: Callable[[float], float | None], reaches: dict[float, float]) -> None:
+    found = mean_reach(scale)
+    if found is not None:
+        reaches[scale] = found
+
+
+def _furthest(reaches: dict[float, float]) -> float:
+    """Return the scale of the largest reach, the smallest of equals; that of real inputs if none is known."""
+    return max(reaches, key=lambda scale: (reaches[scale], -scale), default=1.0)

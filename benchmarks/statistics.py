@@ -1,11 +1,13 @@
 """What the intervals are worth: simulated reaches with a known n50, in fifteen shapes.
 
-    python benchmarks/statistics.py [--runs 1000] [--part fixed adaptive grid slope]
+    python benchmarks/statistics.py [--runs 1000] [--part fixed adaptive grid slope schedule points]
 
 fixed: coverage and bias of n50 from a fixed number of strings. adaptive: the same when measuring stops by
 the rule of `study.schedule`. grid: the published design, 20 strings at each of 15 lengths, and how many
 strings with a reach give an interval as narrow, without a curve and with the same logistic curve on both
-sides. slope: the bootstrap interval. Prints Markdown tables. One core, 20 minutes.
+sides. slope: the bootstrap interval. schedule: n50 and slope of whole studies, in which the schedule places
+every round over all cells and ends them, or a budget does. points: n50 where every string is tried at single
+lengths that are chosen by what was seen. Prints Markdown tables. One core, 40 minutes.
 """
 
 import argparse
@@ -18,9 +20,12 @@ from scipy import special, stats
 
 from lmreach.stats.accessibility import HalfLength, half_length
 from lmreach.stats.placement import NEARLY, is_narrow, next_look
+from lmreach.stats.points import PointCurve, point_curve
 from lmreach.stats.posterior import fit_points, posterior_of_reaches
 from lmreach.stats.slope import fit_slope
 from lmreach.stats.survival import clopper_pearson
+from lmreach.study.lengths import LengthSchedule, chosen
+from lmreach.study.schedule import Cell, Schedule
 
 N = np.arange(1.0, 3001.0)
 UNLIMITED = 3000
@@ -109,7 +114,12 @@ def head(*cells: str) -> None:
 def fixed(runs: int) -> None:
     sizes = (16, 32, 64)
     head(
-        "shape", "n50", *(f"covered, {k} strings" for k in sizes), *(f"bias, {k}" for k in sizes), "width, 32"
+        "shape",
+        "n50",
+        *(f"covered, {k} strings" for k in sizes),
+        *(f"bias, {k}" for k in sizes),
+        "bias of the median, 64",
+        "width, 32",
     )
     for place, shape in enumerate(SHAPES):
         truth, covered, bias, widths = shape.length(), [], [], []
@@ -122,7 +132,8 @@ def fixed(runs: int) -> None:
             bias.append(f"{100 * (middle / truth - 1):+.1f}{'' if inside else ' (median)'}")
             widths.append(np.median([width(one) for one in found]) / truth)
         wide = "open" if math.isinf(widths[1]) else percent(widths[1], 0)
-        row(shape.name, f"{truth:.2f}", *covered, *bias, wide)
+        middle = f"{100 * (np.median([value(one) for one in found]) / truth - 1):+.1f}"
+        row(shape.name, f"{truth:.2f}", *covered, *bias, middle, wide)
 
 
 def first_narrow(
@@ -201,6 +212,29 @@ def needed(shape: Shape, span: float, rng: np.random.Generator, of: Callable, tr
     return "above 2048"
 
 
+def grid_of(shape: Shape) -> np.ndarray:
+    """15 lengths evenly up to twice n50, within the limit."""
+    truth = shape.length()
+    lengths = np.unique(np.maximum(np.round(np.linspace(2 * truth / 15, 2 * truth, 15)), 1).astype(int))
+    return lengths[lengths <= shape.limit]
+
+
+def stopped_early(shape: Shape, place: int, runs: int) -> list[str]:
+    """Strings, and coverage, of measuring until our interval is as narrow as the grid's without a curve."""
+    rng, lengths, truth = np.random.default_rng([place, 8]), grid_of(shape), shape.length()
+    bands = [band_ends(lengths, rng.binomial(20, shape.curve[lengths])) for _ in range(runs)]
+    wanted = float(np.median([high - low if high < math.inf else math.inf for low, high in bands])) / truth
+    if math.isinf(wanted):
+        return ["", ""]
+    used, hits = [], 0
+    for _ in range(runs):
+        reach, censored = shape.draw(rng, 1024)
+        k = ours(reach, censored, shape.limit, wanted)
+        used.append(k)
+        hits += covers(half_length(reach[:k], censored[:k], limit=shape.limit), truth)
+    return [f"{np.mean(used):.0f}", percent(hits / runs)]
+
+
 def grid(runs: int) -> None:
     """15 lengths evenly up to twice n50, as a grid laid knowing about where n50 is."""
     head(
@@ -216,9 +250,7 @@ def grid(runs: int) -> None:
         "covered",
     )
     for place, shape in enumerate(SHAPES):
-        truth, rng = shape.length(), np.random.default_rng([place, 7])
-        lengths = np.unique(np.maximum(np.round(np.linspace(2 * truth / 15, 2 * truth, 15)), 1).astype(int))
-        lengths = lengths[lengths <= shape.limit]
+        truth, rng, lengths = shape.length(), np.random.default_rng([place, 7]), grid_of(shape)
         plain, fitted = [], []
         for _ in range(runs):
             reached = rng.binomial(20, shape.curve[lengths])
@@ -226,7 +258,6 @@ def grid(runs: int) -> None:
             found = fit_points(lengths, reached, np.full(lengths.size, 20)).n50
             fitted.append((math.nan, math.inf) if found is None else found[1:])
         cells: list[object] = []
-        wanted = math.inf
         for ends, of, tries in (
             (plain, lambda r, c, shape=shape: width(half_length(r, c, limit=shape.limit)), 100),
             (fitted, curve_width, 10),
@@ -235,14 +266,7 @@ def grid(runs: int) -> None:
             held = np.mean([not low > truth and truth <= high for low, high in ends])
             cells += ["open" if math.isinf(span) else f"{percent(span / truth)} %", percent(held)]
             cells.append("" if math.isinf(span) else needed(shape, span, rng, of, tries))
-            wanted = span / truth if of is not curve_width else wanted
-        used, hits = [], 0
-        for _ in range(runs if math.isfinite(wanted) else 0):
-            reach, censored = shape.draw(rng, 1024)
-            k = ours(reach, censored, shape.limit, wanted)
-            used.append(k)
-            hits += covers(half_length(reach[:k], censored[:k], limit=shape.limit), truth)
-        ended = [f"{np.mean(used):.0f}", percent(hits / runs)] if used else ["", ""]
+        ended = stopped_early(shape, place, runs)
         row(shape.name, 20 * lengths.size, *cells, *ended)
 
 
@@ -274,15 +298,173 @@ def slope(runs: int) -> None:
         row(strings, *(percent(hit / runs) for hit in hits), f"{100 * (np.mean(values) / wanted - 1):+.1f}")
 
 
+@dataclass(frozen=True)
+class Plan:
+    """A study to simulate: n50 is 8 tokens a vector, strings are as hard at every m (correlation 0.49).
+
+    ``spread``: scale of the logistic curve over n50; ``budget``: in strings at m = 1, a string costs m;
+    ``limits``: length limit per m.
+    """
+
+    name: str
+    spread: float
+    wanted: float
+    strings: int = 256
+    budget: float | None = None
+    limits: tuple[int, ...] = (UNLIMITED,) * 4
+
+
+PER_VECTOR, PLAN_M = 8, (1, 2, 4, 8)
+PLANS = (
+    Plan("sharp, 10 %", 0.06, 0.1),
+    Plan("middling, 10 %", 0.12, 0.1),
+    Plan("wide, 20 %", 0.25, 0.2),
+    Plan("wide, 10 %, all strings run", 0.25, 0.1, strings=96),
+    Plan("middling, 10 %, budget spent", 0.12, 0.1, budget=700.0),
+    Plan("middling, 10 %, m = 8 beyond the limit", 0.12, 0.1, limits=(64, 64, 64, 60)),
+)
+
+
+def plan_reaches(plan: Plan, rng: np.random.Generator) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Reaches and censoring flags of all strings at every m."""
+    own = rng.normal(size=plan.strings)
+    found = {}
+    for m, limit in zip(PLAN_M, plan.limits, strict=True):
+        uniform = special.ndtr(0.7 * own + math.sqrt(0.51) * rng.normal(size=plan.strings))
+        drawn = np.floor(PER_VECTOR * m * (1 + plan.spread * special.logit(uniform))).clip(0).astype(int)
+        found[m] = (np.minimum(drawn, limit), drawn >= limit)
+    return found
+
+
+def run_plan(plan: Plan, reaches: dict[int, tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
+    """Strings that the schedule runs at every m, round by round, as a study does."""
+    schedule = Schedule.of(("random",), PLAN_M, plan.strings, 8, plan.wanted)
+    left = plan.budget
+    while (chunk := schedule.next(left)) is not None:
+        seconds = float(chunk.cell.m * chunk.strings)
+        left = None if left is None else left - seconds
+        part = slice(chunk.first, chunk.last)
+        schedule.finish(chunk, seconds, *(one[part] for one in reaches[chunk.cell.m]))
+    return {m: schedule.done(Cell("random", m)) for m in PLAN_M}
+
+
+def schedule(runs: int) -> None:
+    head(
+        "study",
+        "strings at m = 1, 2, 4, 8",
+        *(f"covered: n50, m = {m}" for m in PLAN_M),
+        "covered: slope",
+        "through 0",
+        "exponent",
+        "bias of slope, %",
+        "width of slope, %",
+    )
+    for place, plan in enumerate(PLANS):
+        rng = np.random.default_rng([place, 11])
+        truth = {
+            m: Shape(
+                "", lambda n, m=m, by=plan.spread: falling(n, PER_VECTOR * m, by * PER_VECTOR * m)
+            ).length()
+            for m in PLAN_M
+        }
+        hits, slopes, widths, used = np.zeros(len(PLAN_M) + 3), [], [], []
+        for _ in range(runs):
+            drawn = plan_reaches(plan, rng)
+            counts = run_plan(plan, drawn)
+            kept = {m: tuple(part[: counts[m]] for part in drawn[m]) for m in PLAN_M if counts[m]}
+            n50 = [half_length(*kept[m], limit=limit) for m, limit in zip(PLAN_M, plan.limits, strict=True)]
+            found = fit_slope(
+                np.array(PLAN_M),
+                [kept[m][0] for m in PLAN_M],
+                [kept[m][1] for m in PLAN_M],
+                plan.limits,
+                rng=rng,
+                paired=True,
+            )
+            known = [m for m, one in zip(PLAN_M, n50, strict=True) if one.value is not None]
+            values = np.array([truth[m] for m in known])
+            wanted = (
+                stats.linregress(known, values).slope,
+                float(known @ values / (np.square(known).sum())),
+                stats.linregress(np.log(known), np.log(values)).slope,
+            )
+            ends = [(found.low, found.high), found.through_origin[1:], found.exponent[1:]]
+            hits += [
+                *(covers(one, truth[m]) for m, one in zip(PLAN_M, n50, strict=True)),
+                *(
+                    (low is None or low <= true) and (high is None or true <= high)
+                    for (low, high), true in zip(ends, wanted, strict=True)
+                ),
+            ]
+            slopes.append(found.slope / wanted[0])
+            widths.append(math.inf if found.relative_width is None else found.relative_width)
+            used.append([counts[m] for m in PLAN_M])
+        row(
+            plan.name,
+            ", ".join(f"{k:.0f}" for k in np.mean(used, axis=0)),
+            *(percent(hit / runs) for hit in hits),
+            f"{100 * (np.mean(slopes) - 1):+.1f}",
+            percent(float(np.median(widths)), 0),
+        )
+
+
+def place_and_try(shape: Shape, rng: np.random.Generator, strings: int) -> PointCurve:
+    """Each string at one length, chosen by what the strings before it showed, as protocol *fixed* does."""
+    limit = min(shape.limit, 1000)
+    reach, _ = shape.draw(rng, strings)
+    plan = LengthSchedule.of(("random",), (1,), lambda _: chosen(1, limit, strings), lambda _: limit, strings)
+    tried: list[dict[int, bool]] = []
+    while (chunk := plan.next(None)) is not None:
+        solved = (reach[chunk.first : chunk.last] >= chunk.n).tolist()
+        tried += [{chunk.n: one} for one in solved]
+        plan.finish(chunk, 0.0, solved)
+    return point_curve(tried)
+
+
+def at_given(shape: Shape, rng: np.random.Generator, strings: int) -> PointCurve:
+    """All strings at the same seven lengths, from half to twice n50."""
+    spread = np.round(shape.length() * np.geomspace(0.5, 2, 7)).astype(int)
+    lengths = sorted({int(n) for n in spread if 1 <= n <= shape.limit})
+    reach, _ = shape.draw(rng, strings)
+    return point_curve([{n: bool(one >= n) for n in lengths} for one in reach])
+
+
+def points(runs: int) -> None:
+    strings = 48
+    ways = {"chosen": place_and_try, "given": at_given}
+    parts = ("covered", "bias of the median", "width, %", "curve refused, %")
+    head("shape", *(f"{way}: {part}" for way in ways for part in parts), "reaches: width, %")
+    for place, shape in enumerate(SHAPES):
+        truth, rng, cells = shape.length(), np.random.default_rng([place, 13]), []
+        for of in ways.values():
+            found = [of(shape, rng, strings) for _ in range(runs)]
+            ends = [(one.n50[1], one.n50[2]) for one in found]
+            held = [(lo is None or lo <= truth) and (hi is None or hi >= truth) for lo, hi in ends]
+            spans = [math.inf if None in (lo, hi) else hi - lo for lo, hi in ends]
+            middles = [one.middle for one in found if one.middle is not None]
+            span = float(np.median(spans)) / truth
+            cells += [
+                percent(np.mean(held), 0),
+                f"{100 * (np.median(middles) / truth - 1):+.1f}" if middles else "",
+                "open" if math.isinf(span) else percent(span, 0),
+                percent(np.mean([one.verdict == "curve_does_not_fit" for one in found]), 0),
+            ]
+        beside = [width(half_length(*shape.draw(rng, strings), limit=shape.limit)) for _ in range(100)]
+        wide = float(np.median(beside)) / truth
+        row(shape.name, *cells, "open" if math.isinf(wide) else percent(wide, 0))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
-    parts = {"fixed": fixed, "adaptive": adaptive, "grid": grid, "slope": slope}
+    every = (fixed, adaptive, grid, slope, schedule, points)
+    parts = {part.__name__: part for part in every}
     parser.add_argument("--part", nargs="+", choices=parts, default=list(parts))
     words = parser.parse_args()
     for part in words.part:
-        # The grid's posterior takes 40 ms a run: a fifth of the runs.
-        parts[part](words.runs if part in ("fixed", "adaptive") else max(words.runs // 5, 1))
+        # A posterior takes 20 to 40 ms, and where lengths are chosen a run has a dozen: fewer runs.
+        share = {"fixed": 1, "adaptive": 1, "points": 10}.get(part, 5)
+        parts[part](max(words.runs // share, 1))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """What a run is asked to do: frozen settings shared by the command line, Python and the stored record."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Protocol = Literal["frontier", "fixed"]
+Protocol = Literal["frontier", "fixed", "published"]
 Bos = Literal["none", "before", "after"]
 DType = Literal["float32", "float16", "bfloat16"]
 
@@ -13,6 +13,18 @@ class Settings(BaseModel):
     """Base: frozen, and an unknown name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# The published runs of Meyer et al. 2026: what stands for our defaults under their protocol.
+PUBLISHED: dict[str, Any] = {
+    "strings": 20,
+    "max_steps": 3000,
+    "patience": 500,
+    "lr": 0.01,
+    "lr_end": 0.01,
+    "beta1": 0.9,
+    "beta2": 0.9,
+}
 
 
 class LoadConfig(Settings):
@@ -29,11 +41,19 @@ class CramConfig(Settings):
     """How prompt vectors are optimised, and what counts as reached (see docs/cramming.md).
 
     ``lr`` and ``lr_end`` are in units of the root mean square coordinate of the row's vectors as they stand,
-    at least that of real inputs.
+    at least that of real inputs. Under the protocol ``published``, which is there for comparison only,
+    settings that are not given are those of `PUBLISHED`, ``lr`` is absolute, and nothing decays.
     """
 
     protocol: Protocol = Field(
-        default="frontier", description="frontier (one run per string) or fixed (one n)"
+        default="frontier",
+        description="frontier (one run per string gives its reach), fixed (success or not at single lengths) "
+        "or published (that of Meyer et al. 2026, for comparison)",
+    )
+    length: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(),
+        description="length in tokens to try under fixed or published, may be repeated; none: chosen by what "
+        "was seen (fixed), or the published grid",
     )
     strings: Annotated[int, Field(ge=1)] = Field(
         default=32, description="target strings per (m, target kind)"
@@ -49,21 +69,41 @@ class CramConfig(Settings):
         default=4, description="first tokens beyond the solved prefix in the loss"
     )
     lr: Annotated[float, Field(gt=0)] = Field(
-        default=1.0, description="first step size, in units of the vectors' RMS"
+        default=0.5, description="first step size, in units of the vectors' RMS"
     )
     lr_end: Annotated[float, Field(gt=0)] = Field(
         default=0.03, description="last step size, in units of the vectors' RMS"
     )
+    start_scale: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="length of the first vectors, in units of real inputs; none given: found by a short probe",
+    )
     beta1: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.85, description="Adam's first decay")
     beta2: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's second decay")
+    unsolved_weight: Annotated[float, Field(gt=0)] = Field(
+        default=6.0, description="weight in the loss of a position not yet emitted, beside 1"
+    )
     restarts: Annotated[int, Field(ge=1)] = Field(default=1, description="starts per string; the best counts")
     bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")
     prefix: str = Field(default="", description="text that stands before the vectors, fixed")
     suffix: str = Field(default="", description="text between the vectors and the output, fixed")
+    search_dtype: Literal["auto", "float32", "float16", "bfloat16"] = Field(
+        default="auto",
+        description="number format of the optimiser's passes; auto: the model's, or bfloat16 where that is "
+        "timed to be faster; what is claimed is always computed in the model's",
+    )
     batch_size: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="rows at once; None: found"
     )
     seed: Annotated[int, Field(ge=0)] = Field(default=0, description="seed of targets and starts")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _published_defaults(cls, given: Any) -> Any:
+        """Fill in what the published protocol means where nothing else was asked for."""
+        if isinstance(given, dict) and given.get("protocol") == "published":
+            return {**PUBLISHED, "lr_end": given.get("lr", PUBLISHED["lr"]), **given}
+        return given
 
 
 class StudyConfig(Settings):
@@ -93,6 +133,9 @@ class StudyConfig(Settings):
     decoder_cells: bool = Field(
         default=True,
         description="decoder cells (shares, refined limit, unreachable tokens, map) and a census of outputs",
+    )
+    copying: bool = Field(
+        default=False, description="ask the model as it is to copy random strings, in context"
     )
     limit_dtype: str = Field(
         default="float16", description="number format whose unit roundoff sets eps in the limits"

@@ -70,6 +70,9 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["study", "builtin:random", "--n-max", "600"], "512"),
         (["study", "builtin:random", "-m", "600"], "512"),
         (["study", "builtin:random", "--protocol", "quick"], "protocol"),
+        (["cram", "builtin:random", "--length", "8"], "--protocol fixed"),
+        (["cram", "builtin:random", "--protocol", "fixed", "--length", "0"], "length"),
+        (["cram", "builtin:random", "--protocol", "published", "--bos", "before"], "--bos"),
         (["study", "builtin:random", "--lr", "-1"], "lr"),
         (["study", "builtin:random", "--targets", "text:none.txt"], "none.txt"),
         (["study", "builtin:random", "--dtype", "int3"], "dtype"),
@@ -241,3 +244,17 @@ def test_ctrl_c_leaves_a_valid_run(tmp_path: Path) -> None:
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert results["provenance"]["interrupted"] is True
     assert results["not_done"]
+
+
+def test_lengths_are_given_one_by_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["--protocol", "fixed", "--length", "2", "--length", "5", "--strings", "2", "--max-steps", "3"]
+    out = str(tmp_path / "run")
+    with pytest.raises(SystemExit) as end:
+        main(["cram", "builtin:random", *words, "--json", "--no-progress", "--out", out])
+    assert end.value.code == 0
+    (entry,) = json.loads(capsys.readouterr().out)["results"]["accessibility"]
+    assert entry["points"]["n"] == [2, 5]
+    assert entry["points"]["tried"] == [2, 2]
+    with pytest.raises(SystemExit):
+        main(["status", out])
+    assert "random m=1: 4 of 4 trials" in capsys.readouterr().out

@@ -48,6 +48,17 @@ def test_host_order_and_batch_do_not(change: dict) -> None:
     assert cram_key(**{**BASE, "config": CramConfig(**change)}) == cram_key(**BASE)
 
 
+@pytest.mark.parametrize("protocol", ["fixed", "published"])
+def test_a_trial_at_one_length_is_that_of_its_target(protocol: str) -> None:
+    """Which other lengths are tried, and up to where, is no part of it; under frontier the limit is."""
+    one = {**BASE, "config": CramConfig(protocol=protocol, length=(3, 9), n_max=40)}
+    other = {**BASE, "config": CramConfig(protocol=protocol, length=(3,), n_max=70)}
+    assert cram_key(**one) == cram_key(**other)
+    assert cram_key(**{**one, "target": np.array([1, 2])}) != cram_key(**one)
+    limits = [{**BASE, "config": CramConfig(n_max=n)} for n in (40, 70)]
+    assert cram_key(**limits[0]) != cram_key(**limits[1])
+
+
 def test_a_key_is_the_same_in_every_process_and_version() -> None:
     """Frozen: a changed key would orphan every stored run."""
     assert cram_key(**BASE) == cram_key(**{**BASE, "target": np.array([1, 2, 3], dtype=np.int32)})

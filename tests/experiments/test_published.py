@@ -56,3 +56,33 @@ def test_lengths_that_make_no_sense_are_refused(random_model) -> None:
     for n in (1, 512):
         with pytest.raises(InputError, match="at least 2"):
             cram_published(random_model, targets(1, n), 2, QUICK, generators=generators(1))
+
+
+def test_every_end_has_its_name_and_is_told_as_it_comes(random_model) -> None:
+    told: dict[int, str] = {}
+    found = cram_published(
+        random_model,
+        targets(4, 6),
+        2,
+        PublishedSettings(lr=0.3, max_steps=40, patience=8),
+        generators=generators(4),
+        on_result=lambda i, one: told.setdefault(i, one.outcome),
+    )
+    assert [told[i] for i in range(4)] == [one.outcome for one in found]
+    assert {one.outcome for one in found} <= {"solved", "gave_up", "spent"}
+    assert all((one.outcome == "solved") == one.solved for one in found)
+
+
+def test_what_was_running_when_asked_to_stop_is_not_told(random_model) -> None:
+    told: list[int] = []
+    found = cram_published(
+        random_model,
+        targets(2, 30),
+        1,
+        QUICK,
+        generators=generators(2),
+        on_result=lambda i, _: told.append(i),
+        stop=lambda: True,
+    )
+    assert [one.outcome for one in found] == ["stopped"] * 2
+    assert not told

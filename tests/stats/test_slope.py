@@ -11,7 +11,8 @@ from scipy import stats
 
 from lmreach.errors import InputError
 from lmreach.stats.accessibility import half_length
-from lmreach.stats.slope import Slope, fit_slope
+from lmreach.stats.posterior import CurveFit, fit_points
+from lmreach.stats.slope import Slope, fit_slope, fit_slope_of_curves
 
 M = np.array([1, 2, 4, 8])
 
@@ -276,3 +277,57 @@ def test_the_interval_covers_the_truth() -> None:
         covered += found.low <= truth <= found.high
     # A percentile bootstrap of 40 strings falls a little short; four standard errors on either side of 94 %.
     assert abs(covered / runs - 0.94) <= 4 * math.sqrt(0.94 * 0.06 / runs)
+
+
+# From curves at single lengths ---------------------------------------------------------------------------
+
+
+def curve_at(m: int, strings: int = 200, lengths: tuple[float, ...] = (0.5, 0.8, 1.0, 1.2, 1.6)) -> CurveFit:
+    """Expected counts of a curve whose n50 is 20 m."""
+    n = np.array([round(20 * m * part) for part in lengths])
+    reached = np.round(strings / (1 + np.exp((n - 20 * m) / (2 * m)))).astype(int)
+    return fit_points(n, reached, np.full(n.size, strings))
+
+
+def test_curves_give_the_line_through_their_n50() -> None:
+    m, curves = np.array([1, 2, 4]), [curve_at(m) for m in (1, 2, 4)]
+    found = fit_slope_of_curves(m, curves, rng=np.random.default_rng(0))
+    assert found.n50 == tuple(curve.n50[0] for curve in curves)
+    assert found.slope == pytest.approx(stats.linregress(m, found.n50).slope)
+    # The closed form's error, from the posteriors' own errors.
+    pull = (m - m.mean()) / ((m - m.mean()) ** 2).sum()
+    errors = np.array([curve.posterior.spread() * curve.n50[0] for curve in curves])
+    error = np.sqrt(((pull * errors) ** 2).sum())
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.15)
+    assert found.low < 20 < found.high
+    assert found.exponent[1] < 1 < found.exponent[2]
+
+
+def test_curves_beyond_the_lengths_tried_are_bounds() -> None:
+    n, tried = np.array([20, 40]), np.full(2, 8)
+    above, below = fit_points(n, tried, tried), fit_points(n, np.zeros(2, dtype=int), tried)
+    one = fit_points(np.array([20]), np.array([3]), np.array([8]))
+    known = [curve_at(m) for m in (1, 2)]
+    rng = np.random.default_rng(0)
+    plain = fit_slope_of_curves(np.array([1, 2]), known, rng=rng)
+    held = fit_slope_of_curves(np.array([1, 2, 4]), [*known, above], rng=rng)
+    assert (held.bounds, held.slope) == (1, plain.slope)  # 80 tokens lie above 40 anyway
+    broken = fit_slope_of_curves(np.array([1, 2, 4]), [*known, below], rng=rng)
+    assert broken.slope < plain.slope
+    assert fit_slope_of_curves(np.array([1, 2, 4]), [*known, one], rng=rng).slope == plain.slope
+    assert fit_slope_of_curves(np.array([1, 2]), [above, below], rng=rng).verdict == "censored"
+    assert fit_slope_of_curves(np.array([2]), [known[0]], rng=rng).verdict == "too_few_points"
+
+
+def test_separated_curves_carry_a_line() -> None:
+    tried = np.full(2, 8)
+    curves = [fit_points(np.array([9 * m, 11 * m]), np.array([8, 0]), tried) for m in (1, 2, 4)]
+    assert {curve.verdict for curve in curves} == {"separated"}
+    found = fit_slope_of_curves(np.array([1, 2, 4]), curves, rng=np.random.default_rng(0))
+    assert found.low < 10 < found.high
+
+
+def test_curves_and_m_must_pair_up() -> None:
+    for m, curves in (([1, 2], [curve_at(1)]), ([0], [curve_at(1)])):
+        with pytest.raises(InputError, match="one curve per m"):
+            fit_slope_of_curves(np.array(m), curves, rng=np.random.default_rng(0))

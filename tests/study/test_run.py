@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 from lmreach.config import CramConfig, StudyConfig
 from lmreach.engine.store import Store, read_certificate
 from lmreach.errors import InputError, ModelError, OutputError
+from lmreach.progress import Silent
 from lmreach.study.run import resume_study, run_study
 from lmreach.study.verify import verify_run
 
@@ -21,7 +22,7 @@ QUICK = StudyConfig(
     budget_s=None,
     support_positions=256,
     decoder_cells=False,
-    cram=CramConfig(strings=4, max_steps=60, patience=30, n_max=12),
+    cram=CramConfig(strings=4, max_steps=60, patience=30, n_max=12, search_dtype="float32"),
 )
 
 
@@ -35,13 +36,20 @@ def results_of(folder: Path) -> dict:
 
 
 def without_time(results: dict) -> dict:
-    results = json.loads(json.dumps(results))
+    results = json.loads(json.dumps(results), parse_float=to_three_digits)
     for name in ("started", "seconds", "git_commit"):
         results["provenance"].pop(name)
     for entry in results["results"]["accessibility"]:
         entry.pop("seconds")
     results["config"].pop("budget_s")
+    for name in ("seconds", "probe_seconds"):
+        results["results"]["search"].pop(name, None)
     return results
+
+
+def to_three_digits(number: str) -> float:
+    """Drop what rounds differently when other strings shared the batch."""
+    return float(f"{float(number):.3g}")
 
 
 def test_everything_asked_for_is_there(finished: Path) -> None:
@@ -286,3 +294,148 @@ def test_cells_and_census_are_part_of_a_study_and_kept_for_a_resume(tmp_path: Pa
     again = results_of(folder)
     assert again["results"]["cells"] == cells
     assert again["results"]["census"] == census
+
+
+# Single lengths -----------------------------------------------------------------------------------------
+
+LENGTHS = QUICK.model_copy(
+    update={
+        "targets": ("random",),
+        "support_positions": 0,
+        "relative_width": None,
+        "cram": CramConfig(protocol="fixed", length=(2, 3, 8), strings=8, max_steps=60, patience=30),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def at_lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_study(LENGTHS, tmp_path_factory.mktemp("runs") / "lengths", command="lmreach test").folder
+
+
+def test_each_string_and_length_is_a_trial_with_its_certificate(at_lengths: Path) -> None:
+    with Store(at_lengths) as store:
+        trials = store.trials()
+        assert len(trials) == 2 * 3 * 8
+        for trial in trials:
+            assert trial["solved"] == (trial["reach"] == trial["limit"])
+            assert (trial["outcome"] == "solved") == trial["solved"]
+            assert len(trial["ids"]) == trial["limit"]
+            if trial["solved"]:
+                _, ids, _ = read_certificate(store.certificate_path(trial["key"]))
+                assert ids.tolist() == trial["ids"]
+    assert any(trial["solved"] for trial in trials)
+    assert all(one.held for one in verify_run(at_lengths))
+
+
+def test_points_curve_and_brackets_are_those_of_the_ledger(at_lengths: Path) -> None:
+    with Store(at_lengths) as store:
+        trials = store.trials()
+    results = results_of(at_lengths)
+    for entry in results["results"]["accessibility"]:
+        own = [t for t in trials if t["cell"] == f"random m={entry['m']}"]
+        points = entry["points"]
+        assert points["n"] == [2, 3, 8]
+        assert points["tried"] == [8, 8, 8]
+        for n, reached in zip(points["n"], points["reached"], strict=True):
+            assert reached == sum(t["solved"] for t in own if t["limit"] == n)
+        assert (entry["strings"], entry["trials"], entry["limit"]) == (8, 24, 8)
+        assert entry["intervals"]["excess"] <= 1e-8
+        assert sum(entry["intervals"]["mass"]) == pytest.approx(1)
+        assert entry["n50"]["words"]
+        assert entry["protocol_note"] == ""
+    assert results["results"]["slopes"][0]["words"]
+    page = (at_lengths / "report.html").read_text(encoding="utf-8")
+    assert "Success at single lengths" in page
+    assert "comparison" not in page
+
+
+def rounded(value: object) -> object:
+    """Round to what does not depend on which rows shared a batch (float noise)."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def test_single_lengths_resume_to_the_same_end(at_lengths: Path, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    class Counting(Silent):
+        def string(self, cell: str, reach: int, outcome: str) -> None:
+            seen.append(reach)
+
+    end = run_study(
+        LENGTHS,
+        tmp_path / "run",
+        command="lmreach test",
+        progress=Counting(),
+        stop=lambda: len(seen) >= 11,
+    )
+    assert end.interrupted
+    partial = results_of(end.folder)
+    # A chunk that was cut short does not count: its early ends are successes and those that gave up.
+    for entry in partial["results"]["accessibility"]:
+        assert set(entry["points"]["tried"]) <= {8}
+    assert not resume_study(end.folder).interrupted
+    resumed, whole = (rounded(without_time(results_of(one))) for one in (end.folder, at_lengths))
+    assert resumed == whole
+
+
+def test_lengths_are_chosen_where_none_are_asked_for(tmp_path: Path) -> None:
+    cram = CramConfig(protocol="fixed", strings=16, n_max=20, max_steps=40, patience=20)
+    config = LENGTHS.model_copy(update={"cram": cram, "m": (1,)})
+    folder = run_study(config, tmp_path / "run", command="lmreach test").folder
+    (entry,) = results_of(folder)["results"]["accessibility"]
+    assert entry["strings"] == entry["trials"] == sum(entry["points"]["tried"]) == 16
+    assert 8 in entry["points"]["n"]
+    assert len(entry["points"]["n"]) > 1
+    before = without_time(results_of(folder))
+    resume_study(folder)
+    assert without_time(results_of(folder)) == before
+
+
+def test_the_published_protocol_is_labelled_and_claims_nothing(tmp_path: Path) -> None:
+    cram = CramConfig(protocol="published", length=(2, 6), strings=4, lr=0.3, max_steps=80, patience=40)
+    folder = run_study(LENGTHS.model_copy(update={"cram": cram}), tmp_path / "run").folder
+    results = results_of(folder)
+    assert results["config"]["cram"]["lr_end"] == 0.3
+    for entry in results["results"]["accessibility"]:
+        assert entry["protocol"] == "published"
+        assert "n - 1 predicted tokens" in entry["protocol_note"]
+        assert entry["decoded"] <= entry["solved"]
+        assert entry["points"]["reached"][0] >= 2  # one predicted token each
+        if entry["n50"]["value"] is not None:
+            assert entry["tokens_per_vector"] * entry["m"] == pytest.approx(entry["n50"]["value"] - 1)
+    assert results["examples"] == []
+    assert not list((folder / "certificates").iterdir())
+    assert verify_run(folder) == []
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("published protocol, for comparison") >= 4
+    assert "n - 1 predicted tokens" in page
+
+
+def test_published_defaults_are_the_published_ones() -> None:
+    cram = CramConfig(protocol="published")
+    assert (cram.max_steps, cram.patience, cram.strings, cram.lr, cram.beta1) == (3000, 500, 20, 0.01, 0.9)
+    assert CramConfig.model_validate(cram.model_dump()) == cram
+    assert CramConfig(protocol="published", max_steps=7).max_steps == 7
+    assert CramConfig(protocol="fixed").max_steps == CramConfig().max_steps
+
+
+@pytest.mark.parametrize(
+    ("cram", "words"),
+    [
+        ({"length": (8,)}, "--protocol fixed"),
+        ({"protocol": "published", "prefix": "a"}, "--prefix"),
+        ({"protocol": "published", "restarts": 2}, "--restarts"),
+        ({"protocol": "published", "length": (1, 5)}, "--length 1"),
+        ({"protocol": "published", "lr_end": 0.1}, "--lr-end"),
+        ({"protocol": "fixed", "length": (8, 600)}, "512"),
+    ],
+)
+def test_what_a_protocol_has_no_use_for_is_refused(tmp_path: Path, cram: dict, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        run_study(LENGTHS.model_copy(update={"cram": CramConfig(**cram)}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

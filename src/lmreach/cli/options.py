@@ -9,7 +9,7 @@ from lmreach.config import CramConfig, LoadConfig
 from lmreach.errors import InputError, problem
 
 Load = Annotated[LoadConfig, Parameter(name="*", group="Model options")]
-Cram = Annotated[CramConfig, Parameter(name="*", group="Cramming options")]
+Cram = Annotated[CramConfig, Parameter(name="*", group="Cramming options", negative_iterable=())]
 Vectors = Annotated[
     list[int] | None,
     Parameter(

@@ -12,8 +12,10 @@ from lmreach.config import CramConfig
 
 RECORD_VERSION = 1
 
-# Settings that cannot change the outcome of one string stay out of its key.
-_NOT_IN_KEY = {"strings", "batch_size"}
+# Settings that cannot change the outcome of one string stay out of its key. A trial at one length is that of
+# its target: which other lengths are tried, and up to where, is no part of it.
+_NOT_IN_KEY = {"strings", "batch_size", "length"}
+_NOT_IN_KEY_AT_A_LENGTH = _NOT_IN_KEY | {"n_max", "lookahead"}
 
 
 def cram_key(
@@ -36,7 +38,8 @@ def cram_key(
     target
         The ids asked for, shape (n,).
     config
-        Protocol, optimiser and seed; the number of strings and the batch size are left out.
+        Protocol, optimiser and seed; the number of strings, the lengths tried (the target has its own) and
+        the batch size are left out.
     occurrence
         How often the same target came before among the strings asked for: each is a trial of its own.
     """
@@ -48,9 +51,13 @@ def cram_key(
         "m": m,
         "target": [int(i) for i in target],
         "occurrence": occurrence,
-        "config": config.model_dump(mode="json", exclude=_NOT_IN_KEY | _absent(config)),
+        "config": config.model_dump(mode="json", exclude=_outside(config) | _absent(config)),
     }
     return digest(asked)
+
+
+def _outside(config: CramConfig) -> set[str]:
+    return _NOT_IN_KEY if config.protocol == "frontier" else _NOT_IN_KEY_AT_A_LENGTH
 
 
 def _absent(config: CramConfig) -> set[str]:

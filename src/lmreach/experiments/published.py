@@ -9,6 +9,7 @@ several strings may share a batch without changing any.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,7 +21,9 @@ from lmreach.experiments.scoring import score
 from lmreach.models.decode import greedy
 from lmreach.models.loaded import LoadedModel
 
-__all__ = ["PublishedSettings", "PublishedTrial", "cram_published"]
+__all__ = ["PublishedOutcome", "PublishedSettings", "PublishedTrial", "cram_published"]
+
+PublishedOutcome = Literal["solved", "gave_up", "spent", "non_finite", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,16 @@ class PublishedTrial:
     decoded
         Whether greedy decoding from the vectors and the given first id emits the other n - 1, with gaps
         above 0: our check of the same claim. False where ``solved`` is.
+    outcome
+        ``solved``; ``gave_up``: no growth within the patience; ``spent``: all steps; ``non_finite``: the loss
+        stopped being a number; ``stopped``: still running when asked to stop.
     """
 
     solved: bool
     best: int
     steps: int
     decoded: bool
+    outcome: PublishedOutcome
 
 
 def cram_published(
@@ -64,6 +71,7 @@ def cram_published(
     settings: PublishedSettings = PublishedSettings(),
     *,
     generators: Sequence[np.random.Generator],
+    on_result: Callable[[int, PublishedTrial], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[PublishedTrial]:
     """Run the published optimisation on each string, all of them in one batch.
@@ -76,8 +84,10 @@ def cram_published(
         Number of prompt vectors.
     generators
         One per string, for its start.
+    on_result
+        Called with place and trial of each string as it ends.
     stop
-        Asked before every step; strings still running then count as not solved.
+        Asked before every step; strings still running then count as not solved, with outcome ``stopped``.
 
     Raises
     ------
@@ -90,9 +100,15 @@ def cram_published(
         end = "" if context is None else f", and m + n up to {context}"
         raise InputError(problem(f"n of at least 2{end}", f"m = {m}, n = {n}", "choose other lengths"))
     run = _Batch(model, targets, m, settings, generators)
-    while run.open and not stop():
+    found: dict[int, PublishedTrial] = {}
+    while len(found) < strings and not stop():
         run.step()
-    return [run.result(i) for i in range(strings)]
+        still = set(run.open)
+        for i in sorted(set(range(strings)) - still - set(found)):
+            found[i] = run.result(i)
+            if on_result is not None:
+                on_result(i, found[i])
+    return [found.get(i) or run.result(i) for i in range(strings)]
 
 
 class _Batch:
@@ -163,7 +179,16 @@ class _Batch:
             prompt = torch.cat([self.vectors[i].detach(), first])
             out = greedy(self.model, prompt, len(self.targets[i]) - 1)
             decoded = bool((out.ids == self.targets[i, 1:]).all() and out.smallest_gap > 0)
-        return PublishedTrial(self.solved[i], self.best[i], self.steps[i], decoded)
+        return PublishedTrial(self.solved[i], self.best[i], self.steps[i], decoded, self._outcome(i))
+
+    def _outcome(self, i: int) -> PublishedOutcome:
+        if self.solved[i]:
+            return "solved"
+        if not self.finite[i]:
+            return "non_finite"
+        if i in self.open:
+            return "stopped"
+        return "spent" if self.steps[i] >= self.settings.max_steps else "gave_up"
 
 
 def _table_spread(model: LoadedModel) -> float:

@@ -6,6 +6,7 @@ from pathlib import Path
 from lmreach.errors import OutputError, problem
 from lmreach.report import reading
 from lmreach.report.census import census_figures
+from lmreach.report.copying import copying_figures
 from lmreach.report.curves import accessibility
 from lmreach.report.drawing import Figure, look, png, svg
 from lmreach.report.growth import growth
@@ -13,11 +14,14 @@ from lmreach.report.reading import Record
 
 
 def figures(results: Record) -> list[Figure]:
-    """Return the figures there are data for: n50 against m, accessibility per kind, census."""
+    """Return the figures there are data for: n50 against m, accessibility per kind, census, copying."""
     reading.check(results)
-    first = growth(results)
+    # A copying run holds limits, but no n50 against m to set them beside.
+    first = None if results.get("kind") == "copy" else growth(results)
     counted = census_figures(results["results"].get("census") or {})
-    return ([first] if first else []) + curves(results) + counted
+    copied = results["results"].get("copying")
+    copies = copying_figures(copied, reading.limits(results)) if copied else []
+    return ([first] if first else []) + curves(results) + counted + copies
 
 
 def curves(results: Record) -> list[Figure]:

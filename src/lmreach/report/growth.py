@@ -145,10 +145,16 @@ def growth(results: Record) -> Figure | None:
         "Band: 95 % interval of the fitted line, from resampling strings. "
         "Straight lines without marks: limits, C·m tokens (tightest of each premise, and the paper’s ball)."
     )
+    records = reading.records(results, "accessibility")
+    if any(record.get("points") for record in records):
+        caption = (
+            f"{caption} Where all strings reach one length and none the next tried, the mark is the middle."
+        )
+    title = "n50 against the number of prompt vectors"
+    if words.is_published(records):
+        title, caption = f"{title} ({words.PUBLISHED_LABEL})", f"{caption} n counts n - 1 predicted tokens."
     alt_text = words.describe_n50(results)
-    return Figure(
-        "n50-by-m", "n50 against the number of prompt vectors", plain(alt_text), caption, wide, narrow
-    )
+    return Figure("n50-by-m", title, plain(alt_text), caption, wide, narrow)
 
 
 def _points(results: Record) -> list[Point]:
@@ -161,11 +167,28 @@ def _points(results: Record) -> list[Point]:
             case "estimated":
                 low, high = (n50.get(end) if is_number(n50.get(end)) else None for end in ("low", "high"))
                 found.append(Point(target, m, float(n50["value"]), low, high, 0))
+            case "separated":
+                low, high = float(n50["low"]), float(n50["high"])
+                found.append(Point(target, m, (low + high) / 2, low, high, 0))
+            case "curve_does_not_fit":
+                found += _bracket(target, m, n50)
+            case "below_first" if is_number(n50.get("first")):
+                found.append(Point(target, m, float(n50["first"]), None, None, -1))
             case "above_limit" if is_number(record.get("limit")):
                 found.append(Point(target, m, float(record["limit"]), None, None, 1))
             case "below_one":
                 found.append(Point(target, m, 1.0, None, None, -1))
     return found
+
+
+def _bracket(target: str, m: float, n50: Record) -> list[Point]:
+    """Return the point that stands for a bracket: its middle, or its one end."""
+    low, high = (float(n50[end]) if is_number(n50.get(end)) else None for end in ("low", "high"))
+    if low is not None and high is not None:
+        return [Point(target, m, (low + high) / 2, low, high, 0)]
+    if low is not None:
+        return [Point(target, m, low, None, None, 1)]
+    return [] if high is None else [Point(target, m, high, None, None, -1)]
 
 
 def _lines(results: Record) -> list[Record]:

@@ -129,6 +129,11 @@ def slopes(results: Record) -> Table:
         "A straight line fitted to n50 against m; the second line is the slope’s interval, from resampling "
         "strings. An n50 beyond the tried lengths holds the line only where it would run on its wrong side."
     )
+    found = reading.records(results, "accessibility")
+    if any(record.get("points") for record in found):
+        source = source.replace("resampling strings", "draws of n50 from the fitted curves")
+    if words.is_published(found):
+        source = f"{words.PUBLISHED_LABEL[:1].upper()}{words.PUBLISHED_LABEL[1:]}. {source}"
     return Table("slopes", "Growth of n50 with each further vector", source, columns, rows)
 
 
@@ -165,9 +170,11 @@ def measured(results: Record) -> Table:
     hows = list(dict.fromkeys(map(_how, found)))
     # What holds for every row is said once, below the table.
     rows = tuple(_measured(record, _how(record) if len(hows) > 1 else "") for record in found)
+    confirmed = "Measured by optimising prompt vectors and confirmed by greedy decoding at batch 1. "
+    if words.is_published(found):
+        confirmed = " ".join(words.protocol_notes(results)) + " "
     source = (
-        f"{f'Protocol: {hows[0]}. ' if len(hows) == 1 else ''}"
-        "Measured by optimising prompt vectors and confirmed by greedy decoding at batch 1. n50: where "
+        f"{f'Protocol: {hows[0]}. ' if len(hows) == 1 else ''}{confirmed}n50: where "
         f"the accessibility curve crosses one half, with its {_confidence(results)} interval. Tokens "
         "per vector is a count of tokens, not of bits: n50 as ids takes n50 · log2 V bits, the vectors "
         "take those they are stored in, and “Ids / vectors” is the ratio of the two."
@@ -179,8 +186,13 @@ def measured(results: Record) -> Table:
 
 def _how(record: Record) -> str:
     limit = f"length limit {number(record.get('limit'))} tokens"
+    if record.get("points"):
+        limit = f"single lengths up to {number(record.get('limit'))} tokens"
     texts = "".join(f", {name} “{_text(record[name])}”" for name in ("prefix", "suffix") if record.get(name))
-    return f"{_text(record.get('protocol'))}, {_start(record.get('bos'))}{texts}, {limit}"
+    protocol = _text(record.get("protocol"))
+    if words.is_published([record]):
+        protocol = words.PUBLISHED_LABEL
+    return f"{protocol}, {_start(record.get('bos'))}{texts}, {limit}"
 
 
 def _confidence(results: Record) -> str:
@@ -214,6 +226,50 @@ def _measured(record: Record, how: str) -> Row:
         Cell(number(record.get("seconds"))),
     )
     return Row(cells)
+
+
+def points(results: Record) -> Table:
+    """Strings reached at single lengths, one row per kind, m and length; no rows for reaches."""
+    columns = (
+        Column("Target", numeric=False),
+        Column("m", "vectors"),
+        Column("n", "tokens"),
+        Column("Strings", "reached / tried"),
+        Column("Share", "of strings"),
+        Column("In words", numeric=False),
+    )
+    rows = tuple(row for record in reading.records(results, "accessibility") for row in _points(record))
+    source = (
+        "Each string and length is a trial of its own, from scratch. Share: with Clopper-Pearson's interval. "
+        "In words, once per kind and m: n50 from the fitted curve, how sharply it falls, and below it n50 "
+        "from Turnbull's estimate, which supposes no curve (each reach is known to lie between two lengths)."
+    )
+    return Table("points", "Success at single lengths", source, columns, rows)
+
+
+def _points(record: Record) -> list[Row]:
+    told = record.get("points") or {}
+    columns = [told.get(name) or () for name in ("n", "reached", "tried", "share", "low", "high")]
+    fit, n50 = record.get("fit") or {}, record.get("n50") or {}
+    said = [str(one) for one in (n50.get("words"), fit.get("steepness")) if one]
+    if words.is_published([record]):
+        said.append(
+            f"{number(record.get('decoded'))} of {number(record.get('solved'))} successes also decode"
+        )
+    free = str((record.get("intervals") or {}).get("words") or "")
+    return [
+        Row(
+            (
+                Cell(_text(record.get("target"))),
+                Cell(number(record.get("m"))),
+                Cell(number(n)),
+                Cell(f"{number(reached)} / {number(tried)}"),
+                Cell(number(share), interval(low, high)),
+                Cell("; ".join(said) if place == 0 else "", free if place == 0 else ""),
+            )
+        )
+        for place, (n, reached, tried, share, low, high) in enumerate(zip(*columns, strict=True))
+    ]
 
 
 def _start(bos: Any) -> str:
@@ -291,6 +347,9 @@ _PROVENANCE = {
     "dtype": "Weights computed in",
     "vector_dtype": "Prompt vectors in",
     "attention": "Attention kernel",
+    "search_dtype": "Optimiser's passes in",
+    "search_attention": "Attention kernel of those",
+    "start_scale": "First vectors' length (real inputs: 1)",
     "device": "Device",
     "processor": "Processor",
     "threads": "Threads",

@@ -73,7 +73,21 @@ def headline(results: Record) -> list[str]:
 
     Only values present in the results are used; where one is missing the sentence says so.
     """
-    return [*_first_vector(results), *_further(results), *_limit(results)]
+    return [*protocol_notes(results), *_first_vector(results), *_further(results), *_limit(results)]
+
+
+def protocol_notes(results: Record) -> list[str]:
+    """Return what must be said before any number of a protocol that is there for comparison only."""
+    found = [str(one.get("protocol_note") or "") for one in reading.records(results, "accessibility")]
+    return [f"{note[:1].upper()}{note[1:]}." for note in dict.fromkeys(found) if note]
+
+
+def is_published(records: Sequence[Record]) -> bool:
+    """Say whether any of some records was measured under the published protocol."""
+    return any(record.get("protocol") == "published" for record in records)
+
+
+PUBLISHED_LABEL = "published protocol, for comparison"
 
 
 def _first_vector(results: Record) -> list[str]:
@@ -88,8 +102,13 @@ def _first_vector(results: Record) -> list[str]:
     for m in dict.fromkeys(record.get("m") for record in smallest):
         known = [record for record in smallest if record.get("m") == m and _has_length(record)]
         if known:
-            name = results.get("model_name", "the model")
-            said.append(f"From {_vectors(m)}, {name} could be made to emit {join(_clauses(known))}.")
+            name, clauses = results.get("model_name", "the model"), join(_clauses(known))
+            if is_published(known):
+                said.append(
+                    f"Under that protocol {_vectors(m)} gave {name} {clauses}, the given one counted."
+                )
+            else:
+                said.append(f"From {_vectors(m)}, {name} could be made to emit {clauses}.")
     return said + [_no_length(record) for record in smallest if not _has_length(record)]
 
 
@@ -108,22 +127,29 @@ def _vectors(m: object) -> str:
 
 
 def _has_length(record: Record) -> bool:
-    return verdict(record) in {"estimated", "above_limit"}
+    return verdict(record) in {"estimated", "above_limit", "separated"}
 
 
 def verdict(record: Record) -> str:
     """Return the verdict of a record's n50; an estimate without a finite value is no answer."""
     n50 = record.get("n50") or {}
     given = str(n50.get("verdict", "no_data"))
-    return "no_data" if given == "estimated" and not is_number(n50.get("value")) else given
+    needs = {"estimated": ("value",), "separated": ("low", "high")}.get(given, ())
+    return given if all(is_number(n50.get(one)) for one in needs) else "no_data"
 
 
 def _clause(record: Record, explained: bool) -> str:
     n50, target = record["n50"], str(record.get("target"))
+    if verdict(record) == "separated":
+        lead = "" if explained else "n50: all strings up to the one, none from the other on; "
+        told = interval(n50.get("low"), n50.get("high"), digits=2)
+        return f"about {prose((n50['low'] + n50['high']) / 2)} {tokens_of(target)} ({lead}{told})"
     if verdict(record) == "above_limit":
-        why = (
-            "likewise" if explained else "this run’s length limit, which half of the strings or more reached"
-        )
+        reached = "which half of the strings or more reached"
+        limit = f"this run’s length limit, {reached}"
+        if record.get("points"):
+            limit = "the longest length tried, where every string was reached"
+        why = "likewise" if explained else limit
         return f"at least {number(record.get('limit'))} {tokens_of(target)} ({why})"
     told = interval(n50.get("low"), n50.get("high"), digits=2)
     lead = "" if explained else f"n50; {percent(n50.get('confidence'))} interval "
@@ -134,6 +160,9 @@ def _no_length(record: Record) -> str:
     kind, vectors = tokens_of(str(record.get("target"))), _vectors(record.get("m"))
     if verdict(record) == "below_one":
         return f"With {kind}, fewer than half of the strings gave even their first token from {vectors}."
+    told = (record.get("n50") or {}).get("words")
+    if verdict(record) in {"below_first", "one_length", "curve_does_not_fit"} and told:
+        return f"With {kind}, n50 from {vectors}: {told}."
     done, asked = number(record.get("finished")), number(record.get("strings"))
     return f"With {kind} there is no n50 for {vectors}: {done} of {asked} strings were finished."
 
@@ -247,15 +276,23 @@ def vocabulary(results: Record) -> str:
 def n50_cell(record: Record) -> tuple[str, str]:
     """Return n50 and its interval, or the verdict that stands for it, as a table shows them."""
     n50 = record.get("n50") or {}
-    match verdict(record):
-        case "estimated":
-            return number(n50["value"]), interval(n50.get("low"), n50.get("high"))
-        case "above_limit":
-            return f"above {number(record.get('limit'))}", "half or more reached the length limit"
-        case "below_one":
-            return "below 1", "fewer than half gave one token"
-        case _:
-            return number(n50.get("value")), "no answer"
+    told = interval(n50.get("low"), n50.get("high"))
+    limit, lengths = number(record.get("limit")), bool(record.get("points"))
+    every = (
+        "every string reached at every length tried" if lengths else "half or more reached the length limit"
+    )
+    first, last = number(n50.get("first")), number(n50.get("last"))
+    ends = [number(n50.get(end)) for end in ("low", "high")]
+    cells = {
+        "estimated": (number(n50.get("value")), told),
+        "above_limit": (f"above {limit}", every),
+        "below_one": ("below 1", "fewer than half gave one token"),
+        "separated": (f"between {ends[0]} and {ends[1]}", "all reached up to one length, none beyond"),
+        "below_first": (f"below {first}", "none reached at the shortest length tried"),
+        "one_length": ("not known", f"one length alone, {last} tokens: no curve"),
+        "curve_does_not_fit": (told, "from the points alone: no curve fits them"),
+    }
+    return cells.get(verdict(record), (number(n50.get("value")), "no answer"))
 
 
 def describe_n50(results: Record) -> str:

@@ -10,7 +10,7 @@ over n50 from 0.5 % to 300 %, and in the lapse from 0 to 0.24. The grid is laid 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 
 from lmreach.errors import InputError, problem
 from lmreach.stats.survival import Censored, Reach, check_reaches
+from lmreach.stats.turnbull import OPEN
 
 Shape = Literal["logistic", "log-logistic"]
 Verdict = Literal["estimated", "separated", "above_limit", "below_first", "one_length", "no_data"]
@@ -54,6 +55,11 @@ class Posterior:
         """Return p(n) of every curve."""
         return _share(self.shape, n, self.n50, self.width, self.lapse)
 
+    def at(self, point: int, n: Float[np.ndarray, " lengths"]) -> Float[np.ndarray, " lengths"]:
+        """Return p(n) of the curve at one grid point."""
+        one = slice(point, point + 1)
+        return _share(self.shape, n, self.n50[one], self.width[one], self.lapse[one])[:, 0]
+
     def length(self, share: float) -> Grid:
         """Return where every curve passes a share, in tokens; 0 where it lies below it from the start."""
         scale = self.width / (2 * math.log(3)) * (self.n50 if self.shape == "logistic" else 1.0)
@@ -72,6 +78,17 @@ class Posterior:
         middle = mass - self.weight[order] / 2
         median, low, high = np.interp([0.5, tail, 1 - tail], middle, values[order])
         return float(median), float(low), float(high)
+
+    def band(
+        self, n: Float[np.ndarray, " lengths"], confidence: float
+    ) -> tuple[Float[np.ndarray, " lengths"], Float[np.ndarray, " lengths"], Float[np.ndarray, " lengths"]]:
+        """Return median and pointwise interval of the share at some lengths."""
+        found = np.array([self.interval(share, confidence) for share in self.share(n)]).reshape(-1, 3)
+        return found[:, 0], found[:, 1], found[:, 2]
+
+    def draw(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, " count"]:
+        """Return ``count`` draws of n50."""
+        return rng.choice(self.n50, size=count, p=self.weight)
 
     def spread(self) -> float:
         """Return the standard deviation of ln n50: the relative error."""
@@ -111,6 +128,8 @@ class CurveFit:
         Shortest and longest length tried.
     bracket
         Longest length with all and shortest with none, where the data are separated.
+    posterior
+        Of the curves behind ``n50``; None where no curve was fitted.
     """
 
     verdict: Verdict
@@ -125,6 +144,7 @@ class CurveFit:
     width: Interval | None = None
     lapse: Interval | None = None
     bracket: tuple[float, float] | None = None
+    posterior: Posterior | None = field(default=None, compare=False, repr=False)
 
     def words(self) -> str:
         """Return the result as a person would say it."""
@@ -171,8 +191,13 @@ def fit_points(
     *,
     shape: Shape = "logistic",
     confidence: float = 0.95,
+    brackets: tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]] | None = None,
 ) -> CurveFit:
     """Fit a curve to shares at single lengths: the protocol *fixed*.
+
+    Points of the same strings are not independent: who reached 12 tokens reached 8. Where a string was tried
+    at several lengths, ``brackets`` puts each string's own likelihood, p(low) - p(high + 1), in the place of
+    the product over points; with one length a string the two are the same.
 
     Parameters
     ----------
@@ -182,6 +207,8 @@ def fit_points(
         Of the curve.
     confidence
         Of the equal-tailed intervals.
+    brackets
+        Least and largest reach of every string, as `turnbull.brackets` gives them; None: one length each.
 
     Raises
     ------
@@ -189,7 +216,8 @@ def fit_points(
         For unequal shapes, lengths below 1, or more strings reached than tried.
     """
     n, reached, tried = _points(n, reached, tried)
-    told: dict[str, Any] = {"shape": shape, "confidence": confidence, "strings": int(tried.sum())}
+    strings = int(tried.sum()) if brackets is None else len(brackets[0])
+    told: dict[str, Any] = {"shape": shape, "confidence": confidence, "strings": strings}
     if n.size == 0:
         return CurveFit(verdict="no_data", first=0.0, last=0.0, **told)
     told |= {"first": float(n[0]), "last": float(n[-1])}
@@ -199,7 +227,10 @@ def fit_points(
         return CurveFit(verdict="below_first", **told)
     if n.size == 1:
         return CurveFit(verdict="one_length", **told)
-    found = posterior_of_points(n, reached, tried, shape=shape)
+    if brackets is None:
+        found = posterior_of_points(n, reached, tried, shape=shape)
+    else:
+        found = posterior_of_brackets(*brackets, shape=shape)
     return _told(found, told, _bracket(n, reached, tried), confidence)
 
 
@@ -246,6 +277,40 @@ def posterior_of_reaches(reach: Reach, censored: Censored, *, shape: Shape = "lo
         return total
 
     return _on_grid(log_likelihood, shape, max(float(reach.min()), 0.5), float(reach.max()) + 1.0)
+
+
+def posterior_of_brackets(
+    low: Int[np.ndarray, " k"], high: Int[np.ndarray, " k"], *, shape: Shape = "logistic"
+) -> Posterior:
+    """Return the posterior from strings whose reach lies in [low, high]: each lies in p(low) - p(high + 1).
+
+    Parameters
+    ----------
+    low, high
+        Shape (k,), both ends inclusive; `turnbull.OPEN` for no upper end.
+
+    Raises
+    ------
+    InputError
+        Unequal shapes, ends out of order, or no string that was tried at any length.
+    """
+    low, high = np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64)
+    if low.shape != high.shape or low.ndim != 1 or (low < 0).any() or (high < low).any():
+        raise InputError(problem("0 <= low <= high for every string", "others", "use `turnbull.brackets`"))
+    tried = np.concatenate([low[low > 0], high[high < OPEN] + 1])
+    if tried.size == 0:
+        raise InputError(problem("at least one length with strings", "none", "measure one first"))
+    kinds, counts = np.unique(np.stack([low, high]), axis=1, return_counts=True)
+
+    def log_likelihood(n50: Grid, width: Grid, lapse: Grid) -> Grid:
+        total = np.zeros_like(n50)
+        for (least, most), count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
+            upper, lower = _share(shape, np.array([least, min(most, 1 << 40) + 1.0]), n50, width, lapse)
+            share = upper if most == OPEN else upper - lower
+            total += count * np.log(np.clip(share, 1e-12, 1.0))
+        return total
+
+    return _on_grid(log_likelihood, shape, float(tried.min()), float(tried.max()))
 
 
 def _share(
@@ -309,6 +374,7 @@ def _told(
         width=found.interval(n10 - n90, confidence),
         lapse=found.interval(found.lapse, confidence),
         bracket=bracket,
+        posterior=found,
         **told,
     )
 

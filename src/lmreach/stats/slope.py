@@ -1,7 +1,7 @@
 """The slope of n50 on the number of prompt vectors, in tokens per vector, and its ratio to a limit."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from scipy import special
 from lmreach.errors import InputError, problem
 from lmreach.stats.accessibility import HalfLength, check_confidence, half_length
 from lmreach.stats.line import Line, bounded_lines, fit_line, lines
+from lmreach.stats.posterior import CurveFit
 from lmreach.stats.survival import Censored, Reach, check_reaches, crossings, last_length, shares
 
 Verdict = Literal["estimated", "too_few_points", "censored"]
@@ -185,14 +186,15 @@ class Slope:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Point:
-    """Strings measured with m vectors, and the n50 found in them."""
+    """Strings measured with m vectors, and the n50 found in them; ``first`` is the shortest length tried."""
 
     m: int
     reach: Reach
     censored: Censored
     half: HalfLength
+    first: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,6 +257,67 @@ def fit_slope(
     points = _points(m, reaches, censored, limits, confidence)
     if resamples < 1:
         raise InputError(problem("at least 1 resample", f"{resamples}", "use 1000"))
+    return _fit(
+        points,
+        lambda known, beyond: _from_strings(known, beyond, rng, resamples, confidence, paired=paired),
+        confidence,
+    )
+
+
+def fit_slope_of_curves(
+    m: Int[np.ndarray, " p"],
+    curves: Sequence[CurveFit],
+    *,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+) -> Slope:
+    """Fit n50 = intercept + slope m where n50 comes from shares at single lengths (protocol *fixed*).
+
+    As `fit_slope`, but what stands for the spread of n50 at each m are draws from its curve's posterior,
+    independent across m: strings that are hard at every m make the slope's true spread smaller than that.
+    Separated data enter with the posterior's median. ``above_limit`` and ``below_first`` are bounds.
+
+    Raises
+    ------
+    InputError
+        For lists of unequal length, m below 1, or no resamples.
+    """
+    check_confidence(confidence)
+    vectors = [int(value) for value in np.asarray(m).tolist()]
+    if len(vectors) != len(curves) or any(value < 1 for value in vectors) or resamples < 1:
+        got = f"{len(vectors)} m, {len(curves)} curves, {resamples} resamples"
+        raise InputError(problem("one curve per m of at least 1, and a resample", got, "pair them up"))
+    none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+    pairs = [(_Point(v, *none, _half(c), int(c.first)), c) for v, c in zip(vectors, curves, strict=True)]
+    drawn = {
+        point: curve.posterior.draw(rng, resamples) for point, curve in pairs if curve.posterior is not None
+    }
+
+    def resampled(known: list[_Point], _beyond: list[_Point]) -> "_Resamples | str":
+        n50 = np.stack([drawn[point] for point in known], axis=1)
+        return _Resamples(n50, n50)
+
+    return _fit([point for point, _ in pairs], resampled, confidence)
+
+
+def _half(curve: CurveFit) -> HalfLength:
+    """Return a curve's n50 in the form that reaches give it."""
+    value, low, high = curve.n50 or (None, None, None)
+    verdict: Any = {"above_limit": "above_limit", "below_first": "below_one"}.get(curve.verdict, "no_data")
+    last = int(curve.last)
+    strings = curve.strings if verdict != "no_data" or value is not None else 0
+    if value is not None:
+        verdict = "estimated"
+    return HalfLength(value, low, high, verdict, curve.confidence, strings, last, last)
+
+
+def _fit(
+    points: list[_Point],
+    resampled: Callable[[list[_Point], list[_Point]], "_Resamples | str"],
+    confidence: float,
+) -> Slope:
+    """Fit the line through points with a known n50, with intervals from resamples (or why there are none)."""
     about: dict[str, Any] = {
         "m": tuple(point.m for point in points),
         "n50": tuple(point.half.value for point in points),
@@ -275,7 +338,7 @@ def fit_slope(
         r2=line.r2,
         bounds=len(beyond),
         better=_better(known, confidence),
-        **_intervals(known, beyond, rng, resamples, confidence, paired=paired),
+        **_intervals(known, beyond, resampled(known, beyond), confidence),
         **about,
     )
 
@@ -334,7 +397,7 @@ def _values(points: Sequence[_Point]) -> Float[np.ndarray, " p"]:
 def _bounds(beyond: Sequence[_Point]) -> tuple[Float[np.ndarray, " p"], Int[np.ndarray, " p"]]:
     """Return the lengths that n50 lies beyond, and on which side."""
     above = [point.half.verdict == "above_limit" for point in beyond]
-    at = [float(point.half.last) if up else 1.0 for point, up in zip(beyond, above, strict=True)]
+    at = [float(p.half.last if up else p.first) for p, up in zip(beyond, above, strict=True)]
     return np.array(at), np.where(above, 1, -1).astype(np.int64)
 
 
@@ -358,7 +421,7 @@ def _slopes(
     return bounded_lines(x, y, np.concatenate([np.zeros(len(known), dtype=np.int64), side]), origin=origin)
 
 
-def _intervals(
+def _from_strings(
     known: list[_Point],
     beyond: list[_Point],
     rng: np.random.Generator,
@@ -366,31 +429,35 @@ def _intervals(
     confidence: float,
     *,
     paired: bool,
+) -> "_Resamples | str":
+    """Return n50 in resamples of the strings, or why they tell nothing."""
+    fewest = min(point.reach.size for point in known)
+    if fewest < FEWEST_STRINGS:
+        return f"a point has {fewest} strings, fewer than {FEWEST_STRINGS}"
+    drawn = _resampled(known, rng, resamples, paired=paired)
+    n50 = _values(known)
+    sure = bool((drawn.low == drawn.high).all())
+    if sure and np.ptp(_least_most(known, beyond, drawn, origin=False)[0]) <= 1e-12 * n50.max():
+        instead = _from_errors(known, rng, resamples, confidence)
+        return instead or "all strings of a point reach the same length, and they are few"
+    return drawn
+
+
+def _intervals(
+    known: list[_Point], beyond: list[_Point], drawn: "_Resamples | str", confidence: float
 ) -> dict[str, Any]:
     """Return everything of a `Slope` that comes from resampling."""
     n50, m = _values(known), _axis(known)
     origin = float(_slopes(known, beyond, n50[None], origin=True)[0][0])
     power = fit_line(np.log(m), np.log(n50)).slope if (n50 > 0).all() else None
-    fewest = min(point.reach.size for point in known)
-    missing = {
-        "through_origin": (origin, None, None),
-        "exponent": None if power is None else (power, None, None),
-    }
-    if fewest < FEWEST_STRINGS:
+    if isinstance(drawn, str):
         return {
-            **missing,
-            "open_because": f"a point has {fewest} strings, fewer than {FEWEST_STRINGS}",
+            "through_origin": (origin, None, None),
+            "exponent": None if power is None else (power, None, None),
+            "open_because": drawn,
         }
-    drawn = _resampled(known, rng, resamples, paired=paired)
+    resamples = drawn.low.shape[0]
     unsure = int((drawn.low != drawn.high).any(axis=1).sum())
-    if not unsure and np.ptp(_least_most(known, beyond, drawn, origin=False)[0]) <= 1e-12 * n50.max():
-        instead = _from_errors(known, rng, resamples, confidence)
-        if instead is None:
-            return {
-                **missing,
-                "open_because": "all strings of a point reach the same length, and they are few",
-            }
-        drawn = instead
     low, high = _percentiles(*_least_most(known, beyond, drawn, origin=False), confidence)
     through = _percentiles(*_least_most(known, beyond, drawn, origin=True), confidence)
     both = low is not None and high is not None

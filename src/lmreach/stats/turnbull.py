@@ -51,6 +51,11 @@ class IntervalCurve:
         """Return the least and the largest share of strings of reach at least n that the estimate allows."""
         return float(self.mass[self.low >= n].sum()), float(self.mass[self.high >= n].sum())
 
+    def log_likelihood(self, low: Int[np.ndarray, " k"], high: Int[np.ndarray, " k"]) -> float:
+        """Return ln of the chance that reaches lie in [low, high], summed over strings."""
+        inside = (low[:, None] <= self.low) & (self.high <= high[:, None])
+        return float(np.log(inside @ self.mass).sum())
+
     def half_length(self) -> tuple[int | None, int | None]:
         """Return between which lengths n50 lies.
 

@@ -230,5 +230,5 @@ def _curve(model: LoadedModel, run: Path, reach: int, m: int) -> list[dict[str, 
             "share_at_least_as_far": float(np.mean([far >= reach for far in entry["reaches"]])),
         }
         for entry in results["results"]["accessibility"]
-        if entry["m"] == m
+        if entry["m"] == m and "reaches" in entry  # trials at single lengths have no reaches
     ]

@@ -1,6 +1,6 @@
 """results.json: every number of a run, put together from the ledger; nothing is measured here."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +13,19 @@ from lmreach.models.facts import ModelFacts
 from lmreach.stats.accessibility import curve, half_length
 from lmreach.stats.cliff import cliff
 from lmreach.stats.information import Information
-from lmreach.stats.slope import Slope, fit_slope
+from lmreach.stats.points import PointCurve, point_curve
+from lmreach.stats.slope import Slope, fit_slope, fit_slope_of_curves
 from lmreach.study.extent import Extent
 from lmreach.study.schedule import Cell, Skipped
 
 SCHEMA = 1
+NOTES = {
+    "published": "published protocol, for comparison: the first token is given, so n means n - 1 predicted "
+    "tokens, and success is an argmax under teacher forcing; nothing is claimed to come out of the vectors "
+    "alone, and there are no certificates"
+}
+"""What is said wherever numbers of a protocol stand."""
+
 _EXAMPLES_PER_CELL = 2
 
 
@@ -52,13 +60,26 @@ def counted(trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the trials of one cell that count: strings 0, 1, 2, ... up to the first one missing.
 
     Of an interrupted batch the early finishers are the ones that gave up early, so counting whoever
-    happened to finish would bias the curve; a run of whole indices does not.
+    happened to finish would bias the curve; a run of whole indices does not. Trials at single lengths count
+    by whole chunks.
     """
+    if trials and "chunk" in trials[0]:
+        return _whole_chunks(trials)
     by_index = {trial["index"]: trial for trial in trials}
     kept: list[dict[str, Any]] = []
     while len(kept) in by_index:
         kept.append(by_index[len(kept)])
     return kept
+
+
+def _whole_chunks(trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the trials of chunks that are all there, by length and string."""
+    chunks: dict[tuple[int, int, int], list[dict[str, Any]]] = defaultdict(list)
+    for trial in trials:
+        first, last = trial["chunk"]
+        chunks[(trial["limit"], first, last)].append(trial)
+    whole = [own for (_, first, last), own in chunks.items() if len(own) == last - first]
+    return sorted((trial for own in whole for trial in own), key=lambda t: (t["limit"], t["index"]))
 
 
 def accessibility_section(
@@ -70,8 +91,9 @@ def accessibility_section(
     extents: dict[str, Extent],
 ) -> list[dict[str, Any]]:
     """Return one entry per cell that has strings: curve, n50, information and ratios to every limit."""
+    entry = _cell_entry if protocol["protocol"] == "frontier" else _length_entry
     whole = [(cell, counted(trials.get(cell, []))) for cell in cells]
-    return [_cell_entry(cell, kept, facts, limits, protocol, extents) for cell, kept in whole if kept]
+    return [entry(cell, kept, facts, limits, protocol, extents) for cell, kept in whole if kept]
 
 
 def _cell_entry(
@@ -86,8 +108,66 @@ def _cell_entry(
     limit = int(kept[0]["limit"])
     n50 = half_length(reach, censored, limit=limit)
     shape = curve(reach, censored)
-    bits = None if n50.value is None else Information(n50.value, cell.m, facts.width, facts.usable, 32)
-    per_vector = None if bits is None else bits.tokens_per_vector
+    return {
+        **_about(cell, kept, protocol, extents),
+        "strings": len(kept),
+        "finished": len(kept),
+        "limit": limit,
+        "reaches": reach.tolist(),
+        "censored": censored.tolist(),
+        "n50": n50.as_dict(),
+        "relative_width": n50.relative_width,
+        "curve": shape.as_dict(),
+        "cliff": cliff(
+            reach, censored, vocab=facts.usable, rng=np.random.default_rng([protocol["seed"], 4])
+        ).as_dict(),
+        "information": _information(kept, cell.m, facts.width),
+        **_content(n50.value, cell, facts, limits),
+    }
+
+
+def _length_entry(
+    cell: Cell,
+    kept: list[dict[str, Any]],
+    facts: ModelFacts,
+    limits: Sequence[Limit],
+    protocol: dict[str, Any],
+    extents: dict[str, Extent],
+) -> dict[str, Any]:
+    """Return the entry of a cell whose trials are at single lengths."""
+    found = points_of(kept)
+    # Under the published protocol the first of n tokens is given, so only the others come from the vectors.
+    given = 1 if protocol["protocol"] == "published" else 0
+    tokens = None if found.n50[0] is None else max(found.n50[0] - given, 0.0)
+    return {
+        **_about(cell, kept, protocol, extents),
+        "protocol_note": NOTES.get(protocol["protocol"], ""),
+        "strings": found.strings,
+        "finished": found.strings,
+        "trials": len(kept),
+        "solved": sum(trial["solved"] for trial in kept),
+        "decoded": sum(trial.get("decoded", trial["solved"]) for trial in kept),
+        "limit": int(found.n[-1]),
+        **found.as_dict(),
+        "relative_width": found.relative_width,
+        "tokens_given": given,
+        "information": None,
+        **_content(tokens or None, cell, facts, limits),
+    }
+
+
+def points_of(kept: Sequence[dict[str, Any]]) -> PointCurve:
+    """Return what the trials of one cell say, string by string."""
+    outcomes: dict[int, dict[int, bool]] = defaultdict(dict)
+    for trial in kept:
+        outcomes[trial["index"]][trial["limit"]] = trial["solved"]
+    return point_curve([outcomes[index] for index in sorted(outcomes)])
+
+
+def _about(
+    cell: Cell, kept: list[dict[str, Any]], protocol: dict[str, Any], extents: dict[str, Extent]
+) -> dict[str, Any]:
+    """Return what every entry says of its cell, whatever the protocol."""
     gaps = [t["smallest_gap"] for t in kept if t["smallest_gap"] is not None]
     return {
         "target": cell.target,
@@ -96,27 +176,23 @@ def _cell_entry(
         "bos": protocol["bos"],
         "prefix": protocol["prefix"],
         "suffix": protocol["suffix"],
-        "strings": len(kept),
-        "finished": len(kept),
-        "limit": limit,
         "outcomes": dict(sorted(Counter(t["outcome"] for t in kept).items())),
-        "reaches": reach.tolist(),
-        "censored": censored.tolist(),
         "smallest_gap": min(gaps, default=None),
-        "n50": n50.as_dict(),
-        "relative_width": n50.relative_width,
-        "curve": shape.as_dict(),
-        "cliff": cliff(
-            reach, censored, vocab=facts.usable, rng=np.random.default_rng([protocol["seed"], 4])
-        ).as_dict(),
+        "extent": _extent([extents[t["key"]] for t in kept if t["key"] in extents]),
+        "steps": sum(t["steps"] for t in kept),
+        "seconds": sum(t["seconds"] for t in kept),
+    }
+
+
+def _content(tokens: float | None, cell: Cell, facts: ModelFacts, limits: Sequence[Limit]) -> dict[str, Any]:
+    """Return what so many tokens hold, and every limit over it; None where n50 has no value."""
+    bits = None if tokens is None else Information(tokens, cell.m, facts.width, facts.usable, 32)
+    per_vector = None if bits is None else bits.tokens_per_vector
+    return {
         "tokens_per_vector": per_vector,
         "bits_per_coordinate": None if bits is None else bits.bits_per_coordinate,
         "bits_ids": None if bits is None else bits.bits_ids,
         "bits_vectors": 32 * cell.m * facts.width,
-        "information": _information(kept, cell.m, facts.width),
-        "extent": _extent([extents[t["key"]] for t in kept if t["key"] in extents]),
-        "steps": sum(t["steps"] for t in kept),
-        "seconds": sum(t["seconds"] for t in kept),
         "ratio_to_limits": {
             one.name: None if per_vector is None else one.tokens_per_vector / per_vector for one in limits
         },
@@ -166,20 +242,24 @@ def slopes_section(
     limits: Sequence[Limit],
     *,
     seed: int,
+    points: dict[Cell, PointCurve] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return n50 against m for each target kind: least squares with a bootstrap over strings."""
+    """Return n50 against m for each target kind.
+
+    Least squares with a bootstrap over strings; where ``points`` holds the cells' curves from single lengths,
+    with draws from their posteriors.
+    """
     found = []
     for target in targets:
         own = [entry for entry in entries if entry["target"] == target]
         if own:
-            found.append(_slope_entry(target, own, limits, seed))
+            slope = _slope_of_reaches(own, seed) if points is None else _slope_of_points(own, points, seed)
+            found.append(_slope_entry(target, slope, limits))
     return found
 
 
-def _slope_entry(
-    target: str, own: Sequence[dict[str, Any]], limits: Sequence[Limit], seed: int
-) -> dict[str, Any]:
-    slope = fit_slope(
+def _slope_of_reaches(own: Sequence[dict[str, Any]], seed: int) -> Slope:
+    return fit_slope(
         np.asarray([entry["m"] for entry in own]),
         [np.asarray(entry["reaches"]) for entry in own],
         [np.asarray(entry["censored"], dtype=bool) for entry in own],
@@ -188,6 +268,18 @@ def _slope_entry(
         # String i is the same text at every m, so whole strings are resampled.
         paired=True,
     )
+
+
+def _slope_of_points(own: Sequence[dict[str, Any]], points: dict[Cell, PointCurve], seed: int) -> Slope:
+    """Return the slope through curves that fit; one that does not has no n50 to enter with."""
+    curves = {entry["m"]: points[Cell(entry["target"], entry["m"])] for entry in own}
+    fits = {m: one.fit for m, one in curves.items() if one.verdict != "curve_does_not_fit"}
+    return fit_slope_of_curves(
+        np.asarray(list(fits), dtype=np.int64), list(fits.values()), rng=np.random.default_rng([seed, 3])
+    )
+
+
+def _slope_entry(target: str, slope: Slope, limits: Sequence[Limit]) -> dict[str, Any]:
     ratios = []
     for limit in limits:
         ratio, low, high = slope.ratio(limit.tokens_per_vector)
@@ -215,7 +307,11 @@ def examples_section(cells: Sequence[Cell], trials: dict[Cell, list[dict[str, An
     """Return the furthest-reaching strings of each cell, with their texts."""
     shown = []
     for cell in cells:
-        kept = sorted(counted(trials.get(cell, [])), key=lambda t: -t["reach"])
+        own = counted(trials.get(cell, []))
+        # Nothing that the published protocol calls a success is shown to come out of the vectors alone.
+        if any("decoded" in trial for trial in own):
+            continue
+        kept = sorted(own, key=lambda t: -t["reach"])
         shown += [
             {
                 "target": cell.target,
@@ -260,17 +356,20 @@ def precision_section(
 
 
 def not_done_section(
-    skipped: Sequence[Skipped], trials: dict[Cell, list[dict[str, Any]]], notes: Sequence[tuple[str, str]]
+    skipped: Sequence[Skipped],
+    trials: dict[Cell, list[dict[str, Any]]],
+    notes: Sequence[tuple[str, str]],
+    noun: str = "strings",
 ) -> list[dict[str, str]]:
-    """Return what was left out and why."""
+    """Return what was left out and why; ``noun``: what the cells are made of."""
     rows = [{"what": what, "why": why} for what, why in notes]
-    rows += [{"what": f"{one.strings} strings of {one.cell.name}", "why": one.why} for one in skipped]
+    rows += [{"what": f"{one.strings} {noun} of {one.cell.name}", "why": one.why} for one in skipped]
     for cell, own in trials.items():
         loose = len(own) - len(counted(own))
         if loose:
             rows.append(
                 {
-                    "what": f"{loose} finished strings of {cell.name} are not counted",
+                    "what": f"{loose} finished {noun} of {cell.name} are not counted",
                     "why": "their batch was interrupted, and early finishers alone would bias the curve; "
                     "'lmreach resume' completes it",
                 }
@@ -291,15 +390,18 @@ def assemble(
     settled: Sequence[Skipped] = (),
     decoder_cells: dict[str, Any] | None = None,
     census: dict[str, Any] | None = None,
+    copying: dict[str, Any] | None = None,
+    search: dict[str, Any] | None = None,
     notes: Sequence[tuple[str, str]],
     provenance: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the whole of results.json (schema 1)."""
     protocol = config.cram.model_dump(mode="json")
     entries = accessibility_section(cells, trials, facts, limits, protocol, extents)
-    slopes = slopes_section(
-        list(dict.fromkeys(c.target for c in cells)), entries, limits, seed=config.cram.seed
-    )
+    whole = config.cram.protocol == "frontier"
+    points = None if whole else {cell: points_of(counted(own)) for cell, own in trials.items()}
+    kinds = list(dict.fromkeys(c.target for c in cells))
+    slopes = slopes_section(kinds, entries, limits, seed=config.cram.seed, points=points)
     strings = Counter[str]()
     for entry in entries:
         strings[entry["target"]] += entry["strings"]
@@ -320,10 +422,12 @@ def assemble(
             "slopes": slopes,
             "cells": decoder_cells,
             "census": census,
+            **({} if copying is None else {"copying": copying}),
+            "search": search or None,
             "precision": precision_section(config.relative_width, entries, slopes, settled),
         },
         "examples": examples_section(cells, trials),
-        "not_done": not_done_section(skipped, trials, notes),
+        "not_done": not_done_section(skipped, trials, notes, "strings" if whole else "trials"),
         "n-samples": dict(strings),
         "provenance": provenance,
     }

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from accelerate.utils import find_executable_batch_size
 
-from lmreach.config import Bos, StudyConfig
+from lmreach.config import Bos, CramConfig, StudyConfig
 from lmreach.engine.keys import cram_key, key_seed, occurrences
 from lmreach.engine.provenance import provenance
 from lmreach.engine.store import Store
@@ -20,6 +21,7 @@ from lmreach.errors import InputError, OutputError, problem
 from lmreach.experiments.cram import Crammed, check_lengths, cram
 from lmreach.experiments.geometry import HiddenSupport, hidden_support
 from lmreach.experiments.information import target_bits
+from lmreach.experiments.published import PublishedSettings, PublishedTrial, cram_published
 from lmreach.experiments.targets import Targets, draw
 from lmreach.maths.precision import unit_roundoff
 from lmreach.models.frame import Frame, frame_of
@@ -30,19 +32,26 @@ from lmreach.report.html import render
 from lmreach.study import folder as run_folder
 from lmreach.study.cells_section import cells_section
 from lmreach.study.census import census_section
+from lmreach.study.copying import copy_section
 from lmreach.study.extent import extents
+from lmreach.study.lengths import LengthSchedule, Placing, chosen, given, published_grid
 from lmreach.study.model_limits import input_box, model_limits
 from lmreach.study.probe import seconds_per_string
 from lmreach.study.results import assemble, reach_arrays
 from lmreach.study.schedule import Cell, Chunk, Schedule
+from lmreach.study.search import Search, prepare
 
 # What is kept back of a budget to write results and draw the report.
 _CLOSING_S = 10.0
 # Of what remains of a budget before cramming, for the decoder's cells.
 _CELLS_SHARE = 0.12
 _CENSUS_SHARE = 0.06
+_COPY_SHARE = 0.15
 _ROUND_SIZES = (8, 6, 4)
 _ROUND_WITHOUT_BUDGET = 32
+# Tokens a vector that are tried at most unless asked for, and at least so many on the published grid.
+_LIMIT_PER_VECTOR = 64
+_LIMIT_OF_GRID = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +175,13 @@ class _Job:
         self.asked_to_stop = stop
         self.notes: list[tuple[str, str]] = []
         self._targets: dict[str, Targets] = {}
+        # Until a search is prepared, what was asked for stands for itself.
+        self.search = Search(model, config.cram, {})
 
     def check(self) -> None:
         """Refuse what cannot be run before anything is written: every m, every target file, the format."""
         unit_roundoff(self.config.limit_dtype)
+        check_protocol(self.config.cram)
         for m in self.config.m:
             check_lengths(self.model, m, self._limit(m), self.config.cram)
         for kind in self.config.targets:
@@ -186,6 +198,8 @@ class _Job:
         found = model_limits(self.model, support=support, dtype=self.config.limit_dtype)
         decoder_cells = self._decoder_cells(store)
         census = self._census(store)
+        copying = self._copying(store)
+        self.search = self._prepare_search(store)
         schedule = self._cram_all(store)
         interrupted = self.asked_to_stop()
         cells = schedule.cells
@@ -202,6 +216,8 @@ class _Job:
             settled=schedule.settled,
             decoder_cells=decoder_cells,
             census=census,
+            copying=copying,
+            search=self.search.record,
             notes=self.notes,
             provenance=self._provenance(interrupted),
         )
@@ -270,7 +286,46 @@ class _Job:
         counted: dict[str, Any] | None = kept
         return counted
 
-    def _cram_all(self, store: Store) -> Schedule:
+    def _copying(self, store: Store) -> dict[str, Any] | None:
+        """Ask the model to copy strings within a share of the budget; kept for a resume."""
+        if not self.config.copying:
+            return None
+        kept: dict[str, Any] | None = store.meta("copying")
+        if kept is None and self._out_of_time():
+            self.notes.append(("copying in context", "no time was left"))
+        if kept is not None or self._out_of_time():
+            return kept
+        remaining = self._remaining()
+        self.progress.stage("asking for copies of random strings")
+        try:
+            kept = copy_section(
+                self.model,
+                budget_s=None if remaining is None else _COPY_SHARE * remaining,
+                seed=self.config.cram.seed,
+                stop=self._out_of_time,
+                say=self.progress.stage,
+            )
+        except InputError as error:
+            self.notes.append(("copying in context", str(error)))
+            return None
+        if not kept["finished"]:
+            self.notes.append(("copying of longer strings", "its share of the budget was spent"))
+        if not self.asked_to_stop():
+            store.put_meta("copying", kept)
+        return kept
+
+    def _prepare_search(self, store: Store) -> Search:
+        """Choose what the optimiser works on; a resumed run keeps what it had chosen."""
+        if self._out_of_time():
+            return self.search
+        kept: dict[str, Any] | None = store.meta("search")
+        self.progress.stage("timing steps and finding the length of the first vectors")
+        found = prepare(self.model, self.config.cram, m=min(self.config.m), kept=kept, stop=self._out_of_time)
+        if not self._out_of_time():
+            store.put_meta("search", found.record)
+        return found
+
+    def _cram_all(self, store: Store) -> Schedule | LengthSchedule:
         schedule = self._schedule()
         self.progress.stage("cramming")
         while not self._out_of_time():
@@ -286,24 +341,44 @@ class _Job:
                 schedule.close(cell, why)
         return schedule
 
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> Schedule | LengthSchedule:
         """Choose the strings per round: as many as let every cell have two rounds within the budget."""
         cram_config, m = self.config.cram, self.config.m
+        if cram_config.protocol != "frontier":
+            return self._length_schedule()
         remaining, width = self._remaining(), self.config.relative_width
         if remaining is None:
             return Schedule.of(self.config.targets, m, cram_config.strings, _ROUND_WITHOUT_BUDGET, width)
         self.progress.stage("timing one step")
-        each = seconds_per_string(self.model, cram_config, rows=_ROUND_SIZES[0])
+        each = seconds_per_string(
+            self.model, self.search.config, rows=_ROUND_SIZES[0], search=self.search.model
+        )
         weight = each * sum(m) * len(self.config.targets)
         size = next((s for s in _ROUND_SIZES if 2 * s * weight <= remaining), _ROUND_SIZES[-1])
         return Schedule.of(self.config.targets, m, cram_config.strings, size, width)
 
-    def _cram_chunk(self, store: Store, schedule: Schedule, chunk: Chunk) -> None:
+    def _length_schedule(self) -> LengthSchedule:
+        """Place lengths as asked for, by what is seen, or on the published grid."""
+        asked = self.config.cram
+        free = asked.protocol == "fixed" and not asked.length
+
+        def place(cell: Cell) -> Placing:
+            if asked.length:
+                return given(asked.length, asked.strings)
+            by = chosen if free else published_grid
+            return by(cell.m, self._limit(cell.m), asked.strings)
+
+        # Strings at lengths that were asked for are all run: only where lengths are chosen is there a choice.
+        width = self.config.relative_width if free else None
+        most = asked.strings * max(len(set(asked.length)), 1)
+        return LengthSchedule.of(self.config.targets, self.config.m, place, self._limit, most, width)
+
+    def _cram_chunk(self, store: Store, schedule: Schedule | LengthSchedule, chunk: Chunk) -> None:
         cell, began = chunk.cell, time.monotonic()
-        n = self._limit(cell.m)
+        n = chunk.n or self._limit(cell.m)
         drawn = self._ids(cell.target).ids[: chunk.last, :n]
         ids = drawn[chunk.first :]
-        facts, settings = self.model.facts, self.config.cram
+        facts, settings = self.model.facts, self.search.config
         keys = [
             cram_key(
                 fingerprint=facts.fingerprint,
@@ -321,23 +396,74 @@ class _Job:
 
         def finished(one: Crammed) -> None:
             place = missing[one.index]
-            bits = self._bits(one, ids[place])
-            record = {**_record(self.model, one, ids[place], chunk.first + place, pace.lap()), **bits}
+            target, string = ids[place], chunk.first + place
+            record = _record(self.model, one, target, string, pace.lap()) | self._bits(one, target)
+            if chunk.n is not None:
+                record |= _at_a_length(chunk, solved=one.reach >= chunk.n, outcome=record["outcome"])
             if one.reach > 0:
                 # First the proof, then the claim: a kill in between leaves no claim without its proof.
-                store.put_certificate(
-                    keys[place], one.vectors, ids[place][: one.reach], self._claim(cell, one)
-                )
+                store.put_certificate(keys[place], one.vectors, target[: one.reach], self._claim(cell, one))
             store.add(keys[place], cell.name, record)
-            self.progress.string(cell.name, one.reach, one.outcome)
+            self.progress.string(_shown(chunk), one.reach, record["outcome"])
 
-        done = self._cram(ids[missing], cell.m, [keys[i] for i in missing], finished) if missing else []
-        if len(done) == len(missing):
+        def published(index: int, one: PublishedTrial) -> None:
+            place = missing[index]
+            record = _published_record(self.model, one, ids[place], chunk.first + place, pace.lap())
+            store.add(keys[place], cell.name, record | _at_a_length(chunk, one.solved, one.outcome))
+            self.progress.string(_shown(chunk), n if one.solved else 0, one.outcome)
+
+        left, left_keys = ids[missing], [keys[i] for i in missing]
+        if not missing:
+            done = 0
+        elif settings.protocol == "published":
+            done = self._cram_published(left, cell.m, left_keys, published)
+        else:
+            done = len(self._cram(left, cell.m, left_keys, finished))
+        if done == len(missing):
             by_key = {trial["key"]: trial for trial in store.trials()}
             own = [by_key[key] for key in keys]
             # A resumed run reads its costs off the ledger: what was run before decides as it did then.
             spent = time.monotonic() - began if missing else sum(trial["seconds"] for trial in own)
-            schedule.finish(chunk, spent, *reach_arrays(own))
+            if isinstance(schedule, LengthSchedule):
+                schedule.finish(chunk, spent, [trial["solved"] for trial in own])
+            else:
+                schedule.finish(chunk, spent, *reach_arrays(own))
+
+    def _cram_published(
+        self,
+        ids: np.ndarray,
+        m: int,
+        keys: list[str],
+        finished: Callable[[int, PublishedTrial], None],
+    ) -> int:
+        """Run the published protocol with as many rows at once as fit; returns how many trials ended."""
+        asked = self.config.cram
+        settings = PublishedSettings(
+            lr=asked.lr,
+            betas=(asked.beta1, asked.beta2),
+            max_steps=asked.max_steps,
+            patience=asked.patience,
+        )
+
+        def attempt(batch_size: int) -> int:
+            ended = 0
+            for first in range(0, len(keys), batch_size):
+                part = slice(first, first + batch_size)
+                found = cram_published(
+                    self.model,
+                    ids[part],
+                    m,
+                    settings,
+                    generators=[key_seed(key, 0) for key in keys[part]],
+                    on_result=partial(_shifted, finished, first),
+                    stop=self._out_of_time,
+                )
+                ended += sum(one.outcome != "stopped" for one in found)
+            return ended
+
+        rows = min(asked.batch_size or len(keys), len(keys))
+        ended: int = find_executable_batch_size(attempt, starting_batch_size=rows)()
+        return ended
 
     def _cram(
         self,
@@ -353,9 +479,10 @@ class _Job:
                 self.model,
                 ids,
                 m,
-                self.config.cram,
+                self.search.config,
                 generators=[key_seed(key, 0) for key in keys],
                 batch_size=batch_size,
+                search=self.search.model,
                 on_result=finished,
                 stop=self._out_of_time,
             )
@@ -366,11 +493,17 @@ class _Job:
 
     def _limit(self, m: int) -> int:
         """Return the length limit at m: what was asked, or 64 tokens a vector, within the context."""
-        if self.config.cram.n_max is not None:
-            return self.config.cram.n_max
+        asked = self.config.cram
+        if asked.length:
+            return max(asked.length)
+        if asked.n_max is not None:
+            return asked.n_max
+        longest = _LIMIT_PER_VECTOR * m
+        if asked.protocol == "published":
+            longest = max(longest, _LIMIT_OF_GRID)
         context = self.model.facts.context
-        room = 64 * m if context is None else context - m - self._frame().length
-        return max(1, min(64 * m, room))
+        room = longest if context is None else context - m - self._frame().length
+        return max(1, min(longest, room))
 
     def _frame(self) -> Frame:
         """Return what stands around the vectors."""
@@ -433,6 +566,9 @@ class _Job:
             "seconds": round(time.monotonic() - self.begun, 1),
             "interrupted": interrupted,
             "attention": str(getattr(self.model.model.config, "_attn_implementation", "unknown")),
+            "search_dtype": self.search.record.get("dtype"),
+            "search_attention": self.search.record.get("attention"),
+            "start_scale": self.search.record.get("start_scale"),
         }
 
 
@@ -464,6 +600,79 @@ def _record(model: LoadedModel, one: Crammed, ids: np.ndarray, index: int, secon
         "text": model.text(ids[:shown]),
         "emitted": model.text(ids[: one.reach]),
     }
+
+
+def _shifted(
+    finished: Callable[[int, PublishedTrial], None], first: int, place: int, one: PublishedTrial
+) -> None:
+    """Tell of a trial by its place among all strings, not in its batch."""
+    finished(first + place, one)
+
+
+def _at_a_length(chunk: Chunk, solved: bool, outcome: str) -> dict[str, Any]:
+    """Return what a record of one length has besides: success there, and the strings it was run with."""
+    told = "solved" if solved else outcome
+    return {"solved": solved, "outcome": told, "chunk": [chunk.first, chunk.last]}
+
+
+def _published_record(
+    model: LoadedModel, one: PublishedTrial, ids: np.ndarray, index: int, seconds: float
+) -> dict[str, Any]:
+    """Return what the ledger keeps of a trial under the published protocol.
+
+    Its reach is 0: nothing was shown to come out of the vectors alone, since the first id is given.
+    """
+    return {
+        "index": index,
+        "reach": 0,
+        "limit": int(ids.size),
+        "best": one.best,
+        "decoded": one.decoded,
+        "smallest_gap": None,
+        "steps": one.steps,
+        "seconds": round(seconds, 3),
+        "ids": [int(i) for i in ids],
+        "text": model.text(ids),
+        "emitted": "",
+    }
+
+
+def _shown(chunk: Chunk) -> str:
+    return chunk.cell.name if chunk.n is None else f"{chunk.cell.name} n={chunk.n}"
+
+
+def check_protocol(asked: CramConfig) -> None:
+    """Refuse settings that the chosen protocol has no use for.
+
+    Raises
+    ------
+    InputError
+        Lengths under ``frontier``; under ``published`` a length below 2, restarts, a start token, a text
+        around the vectors, or a learning rate that decays.
+    """
+    if asked.protocol == "frontier":
+        if asked.length:
+            got = f"--length {asked.length[0]} with frontier"
+            remedy = "add --protocol fixed, or use --n-max"
+            raise InputError(problem("lengths only where they are tried one by one", got, remedy))
+        return
+    if asked.protocol != "published":
+        return
+    odd = [
+        name
+        for name, changed in (
+            ("--bos", asked.bos != "none"),
+            ("--prefix", bool(asked.prefix)),
+            ("--suffix", bool(asked.suffix)),
+            ("--restarts", asked.restarts != 1),
+            ("--lr-end", asked.lr_end != asked.lr),
+            ("--length 1", 1 in asked.length),
+        )
+        if changed
+    ]
+    if odd:
+        wanted = "the published protocol (no start token or text, one start, a steady rate, n of at least 2)"
+        raise InputError(problem(wanted, ", ".join(odd), "leave that out, or use --protocol fixed"))
 
 
 def _by_cell(trials: list[dict[str, Any]], cells: list[Cell]) -> dict[Cell, list[dict[str, Any]]]:

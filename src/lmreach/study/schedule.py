@@ -37,11 +37,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Strings ``first`` to ``last`` (exclusive) of a cell, run in one go."""
+    """Strings ``first`` to ``last`` (exclusive) of a cell, run in one go; ``n``: at this one length."""
 
     cell: Cell
     first: int
     last: int
+    n: int | None = None
 
     @property
     def strings(self) -> int:
@@ -135,6 +136,10 @@ class Schedule:
         if reach is not None and censored is not None:
             self._known.setdefault(chunk.cell, _Known()).add(reach, censored)
             self._settle(chunk.cell)
+
+    def done(self, cell: Cell) -> int:
+        """Return how many strings of a cell have been finished."""
+        return self._done.get(cell, 0)
 
     def close(self, cell: Cell, why: str) -> None:
         """Give a cell up for good."""

@@ -1,0 +1,125 @@
+"""Trials at single lengths on the page: points with intervals, brackets, the curve, and the label."""
+
+import copy
+import itertools
+
+import numpy as np
+import pytest
+
+from lmreach.report import reading, tables, words
+from lmreach.report.curves import Curve
+from lmreach.report.figures import figures
+from lmreach.report.html import page
+from lmreach.stats.points import point_curve
+from tests.report import sample
+
+NOTE = "published protocol, for comparison: the first token is given, so n means n - 1 predicted tokens"
+
+
+def with_points(
+    middle: float = 20, protocol: str = "fixed", lengths: tuple[int, ...] = (8, 16, 24, 32)
+) -> dict:
+    """A study whose records come from single lengths."""
+    results = sample.study()
+    measured = results["results"]["accessibility"]
+    results["results"]["accessibility"] = [record for record in measured if record["m"] < 4]
+    for record in results["results"]["accessibility"]:
+        scale = record["m"] * middle / 20
+        reach = np.random.default_rng(record["m"]).normal(20 * scale, 4 * scale, 12)
+        found = point_curve([{n * record["m"]: bool(r >= n * record["m"]) for n in lengths} for r in reach])
+        for name in ("reaches", "censored", "curve"):
+            del record[name]
+        told = found.as_dict() | {
+            "protocol": protocol,
+            "protocol_note": NOTE if protocol == "published" else "",
+            "limit": int(found.n[-1]),
+            "trials": int(found.tried.sum()),
+            "solved": int(found.reached.sum()),
+            "decoded": int(found.reached.sum()) - 1,
+        }
+        record.update(told)
+    return results
+
+
+def test_every_point_has_a_row_with_its_interval() -> None:
+    results = with_points()
+    table = tables.points(results)
+    assert len(table.rows) == 4 * len(results["results"]["accessibility"])
+    first = results["results"]["accessibility"][0]
+    cells = [cell.text for cell in table.rows[0].cells]
+    assert cells[2:4] == ["8", f"{first['points']['reached'][0]} / 12"]
+    assert first["n50"]["words"] in cells[5]
+    assert table.rows[0].cells[5].small == first["intervals"]["words"]
+    assert "Success at single lengths" in page(results)
+
+
+def test_reaches_have_no_such_table() -> None:
+    results = sample.study()
+    assert not tables.points(results).rows
+    assert "Success at single lengths" not in page(results)
+
+
+def test_the_figure_draws_points_brackets_and_the_curve() -> None:
+    record = with_points()["results"]["accessibility"][0]
+    curve = Curve.of(record)
+    assert [point["n"] for point in curve.points] == [8, 16, 24, 32]
+    assert all(point["low"] <= point["share"] <= point["high"] for point in curve.points)
+    assert curve.smooth
+    assert len(curve.steps) == 60
+    falls = curve.falls
+    assert falls[0]["share"] == 1.0
+    for before, after in itertools.pairwise(falls):
+        assert after["share"] == pytest.approx(before["left"])
+        assert after["n"] >= before["to"] - 1
+
+
+def test_the_published_protocol_is_named_everywhere() -> None:
+    results = with_points(protocol="published")
+    label = words.PUBLISHED_LABEL
+    drawn = figures(results)
+    assert all(label in figure.title and "n - 1" in figure.caption for figure in drawn)
+    assert words.headline(results)[0].startswith("Published protocol, for comparison")
+    assert "could be made to emit" not in " ".join(words.headline(results))
+    assert label in tables.measured(results).source.lower()
+    assert label in tables.slopes(results).source.lower()
+    assert "successes also decode" in tables.points(results).rows[0].cells[5].text
+    text = page(results)
+    assert text.count(label) + text.count(label.capitalize()) >= 6
+    assert "confirmed by greedy decoding at batch 1" not in text
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "cell", "said"),
+    [
+        ([{8: True, 16: False}] * 6, "between 8.00 and 16.0", "all strings up to the one"),
+        ([{8: True, 16: True}] * 6, "above 16", "every string was reached"),
+        ([{8: False, 16: False}] * 6, "below 8", "no string was reached"),
+        ([{8: True}, {8: False}], "not known", "no curve"),
+    ],
+)
+def test_every_verdict_is_said(outcomes: list[dict[int, bool]], cell: str, said: str) -> None:
+    results = with_points()
+    record = copy.deepcopy(results["results"]["accessibility"][0])
+    found = point_curve(outcomes)
+    record |= found.as_dict() | {"limit": int(found.n[-1])}
+    results["results"]["accessibility"] = [record]
+    results["results"]["slopes"] = []
+    assert words.n50_cell(record)[0] == cell
+    assert said in " ".join(words.headline(results))
+    assert len(figures(results)) == 2
+
+
+def test_a_curve_that_does_not_fit_is_a_bracket_on_the_page() -> None:
+    results = with_points()
+    record = results["results"]["accessibility"][0]
+    record["n50"] |= {
+        "verdict": "curve_does_not_fit",
+        "value": None,
+        "low": 8.0,
+        "high": 24.0,
+        "words": "between 8 and 24 tokens, from the points alone: no logistic curve fits them",
+    }
+    assert words.n50_cell(record) == ("8.00 to 24.0", "from the points alone: no curve fits them")
+    assert "from the points alone" in " ".join(words.headline(results))
+    assert figures(results)
+    assert reading.targets(results)

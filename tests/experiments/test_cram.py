@@ -222,3 +222,17 @@ def test_longer_starts_are_longer(random_model) -> None:
     )
     for a, b in zip(plain, long, strict=True):
         np.testing.assert_allclose(b.vectors, 50 * a.vectors, rtol=1e-5)
+
+
+def test_gradient_checkpointing_leaves_the_vectors_their_gradient() -> None:
+    """With frozen first layers it could remove them all; then nothing would ever move."""
+    ends = []
+    for checkpointing in (False, True):
+        inner = tiny("llama")
+        if checkpointing:
+            inner.gradient_checkpointing_enable()
+        model = load(inner)
+        ids = draw(model, "random", 2, 5, seed=0).ids
+        ends.append(run(model, ids, config=CramConfig(max_steps=5, patience=5, lr=0.1, protocol="fixed")))
+    for a, b in zip(*ends, strict=True):
+        np.testing.assert_allclose(a.vectors, b.vectors, rtol=1e-4, atol=1e-5)

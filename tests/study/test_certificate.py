@@ -131,3 +131,21 @@ def test_what_holds_in_one_dtype_only_is_fragile(run: Path, monkeypatch: pytest.
     assert {one.status for one in verdicts} <= {"fragile", "failed"}
     assert all(one.why for one in verdicts)
     assert any(one.status == "fragile" and "float32" in one.why for one in verdicts)
+
+
+def test_what_a_batch_rounds_away_is_fragile(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the eight rows is made to differ in its last token."""
+    from lmreach.study import verify
+
+    real = verify.greedy_batch
+
+    def one_off(model, vectors, n, *, frame):
+        ids = real(model, vectors, n, frame=frame)
+        ids[3, -1] += 1
+        return ids
+
+    monkeypatch.setattr(verify, "greedy_batch", one_off)
+    verdicts = verify_run(run)
+    assert {one.status for one in verdicts} == {"fragile"}
+    assert all(one.emitted == one.claimed == one.emitted_in_batch + 1 for one in verdicts)
+    assert all("batch of 8" in one.why for one in verdicts)

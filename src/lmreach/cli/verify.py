@@ -28,8 +28,8 @@ def verify(
 ) -> int:
     """Decode every certificate of a run again, and say which claims hold; exit code 1 if one does not.
 
-    Decoding is greedy, at batch 1, in the run's dtype and in float32: a claim that holds in only one of them
-    is fragile, and counts as one that does not hold.
+    Decoding is greedy, at batch 1 in the run's dtype and in float32, and in a batch of eight: a claim that
+    holds in some of these only is fragile, and counts as one that does not hold.
 
     Parameters
     ----------

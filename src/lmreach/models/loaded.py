@@ -98,7 +98,8 @@ class LoadedModel:
         """Return, in float32, what must be handed in so that the model behaves as with these ids."""
         with torch.no_grad():
             vectors: Tensor = self.wiring.embed(ids.to(self.device))
-        return vectors.float()
+        # Gradient checkpointing hooks the table so that what it gives asks for gradients all the same.
+        return vectors.detach().float()
 
     @cached_property
     def input_rms(self) -> float:

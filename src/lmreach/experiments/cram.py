@@ -24,6 +24,7 @@ from torch import Tensor
 
 from lmreach.config import CramConfig
 from lmreach.errors import InputError, problem
+from lmreach.experiments.buckets import buckets
 from lmreach.experiments.rows import Rows
 from lmreach.experiments.scoring import emitted, score
 from lmreach.models.decode import emitted_prefix
@@ -207,38 +208,58 @@ class _Run:
 
     def step(self, rows: Rows) -> int:
         """One optimiser step of every row; returns the number of model positions computed."""
-        config = self.config
-        width = int(rows.frontier.max())
-        ids = self.ids[rows.index, :width]
-        vectors = rows.vectors.detach().requires_grad_(True)
+        ahead = self.m + self._frame.length - 1
+        lengths = rows.frontier.cpu().numpy() + ahead
+        prefix, loss = torch.zeros_like(rows.best), torch.zeros_like(rows.vectors[:, 0, 0])
+        grad, positions = torch.zeros_like(rows.vectors), 0
+        for some in buckets(lengths):
+            places = torch.from_numpy(some).to(rows.index.device)
+            found = self._pass(
+                rows.index[places], rows.vectors[places], rows.frontier[places], rows.best[places]
+            )
+            prefix[places], loss[places], grad[places] = found
+            positions += int(lengths[some].max()) * len(some)
+        rows.note(prefix, loss, self._next_frontier(prefix, rows))
+        rows.adam(grad, self._learning_rate(rows), self.config.beta1, self.config.beta2)
+        return positions
+
+    def _pass(
+        self,
+        index: Int[Tensor, " r"],
+        vectors: Float[Tensor, "r m d"],
+        frontier: Int[Tensor, " r"],
+        best: Int[Tensor, " r"],
+    ) -> tuple[Int[Tensor, " r"], Float[Tensor, " r"], Float[Tensor, "r m d"]]:
+        """Return prefix, loss and gradient of some rows, from one pass forth and back."""
+        width = int(frontier.max())
+        ids = self.ids[index, :width]
+        vectors = vectors.detach().requires_grad_(True)
         inputs = self._inputs(vectors, ids[:, : width - 1])
         hidden = self.search.hidden(inputs)[:, inputs.shape[1] - width :]
-        scored = torch.arange(width, device=ids.device) < rows.frontier[:, None]
+        scored = torch.arange(width, device=ids.device) < frontier[:, None]
         exact = self.search is self.model
         result = score(
             self.search,
             hidden,
             ids,
             scored,
-            unsolved=config.unsolved_weight,
+            unsolved=self.config.unsolved_weight,
             slack=0.0 if exact else _SLACK,
         )
         (grad,) = torch.autograd.grad(hidden, vectors, result.hidden_grad)
-        prefix = result.prefix if exact else self._checked(rows, inputs.detach(), ids, result.near)
-        rows.note(prefix, result.loss, self._next_frontier(prefix, rows))
-        rows.adam(grad, self._learning_rate(rows), config.beta1, config.beta2)
-        return inputs.shape[0] * inputs.shape[1]
+        prefix = result.prefix if exact else self._checked(best, inputs.detach(), ids, result.near)
+        return prefix, result.loss, grad
 
     def _checked(
         self,
-        rows: Rows,
+        best: Int[Tensor, " r"],
         inputs: Float[Tensor, "r l d"],
         ids: Int[Tensor, "r f"],
         near: Int[Tensor, " r"],
     ) -> Int[Tensor, " r"]:
         """Return the prefixes in the model's own dtype, asked only of rows that seem to have grown."""
-        prefix = torch.minimum(near, rows.best)
-        grown = near > rows.best
+        prefix = torch.minimum(near, best)
+        grown = near > best
         if bool(grown.any()):
             width = int(near[grown].max())
             end = inputs.shape[1] - ids.shape[1] + width

@@ -76,7 +76,7 @@ class CramConfig(Settings):
     )
     start_scale: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
-        description="length of the first vectors, in units of real inputs; none given: found by a short probe",
+        description="length of the first vectors, in units of real inputs; none: found by a short probe",
     )
     beta1: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.85, description="Adam's first decay")
     beta2: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's second decay")

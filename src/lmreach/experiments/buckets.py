@@ -6,12 +6,13 @@ from jaxtyping import Int
 # A pass costs about as much as this many positions beside its own (SmolLM2-135M, one thread: 20 in float32,
 # 45 in bfloat16, where products are quicker and the rest is not).
 OVERHEAD = 40
-# Positions in one pass: larger passes run no faster, and activations are what memory goes to.
-MOST = 1024
+# Positions in one pass. On a CPU larger ones run no faster, and activations are what memory goes to; a GPU is
+# filled by larger ones only.
+MOST = {"cpu": 512, "cuda": 16384}
 
 
 def buckets(
-    lengths: Int[np.ndarray, " rows"], *, overhead: int = OVERHEAD, most: int = MOST
+    lengths: Int[np.ndarray, " rows"], *, most: int, overhead: int = OVERHEAD
 ) -> list[Int[np.ndarray, " some"]]:
     """Divide rows into passes, each padded to its longest row, at the least total cost.
 
@@ -19,10 +20,10 @@ def buckets(
     ----------
     lengths
         Positions of each row; all at least 1.
-    overhead
-        Cost of a pass beside its positions, padding included.
     most
         Positions that a pass may hold, padding included; a single row may hold more.
+    overhead
+        Cost of a pass beside its positions.
 
     Returns
     -------

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from lmreach.config import CramConfig
 from lmreach.errors import InputError, problem
-from lmreach.experiments.buckets import buckets
+from lmreach.experiments.buckets import MOST, buckets
 from lmreach.experiments.rows import Rows
 from lmreach.experiments.scoring import emitted, score
 from lmreach.models.decode import emitted_prefix
@@ -212,7 +212,7 @@ class _Run:
         lengths = rows.frontier.cpu().numpy() + ahead
         prefix, loss = torch.zeros_like(rows.best), torch.zeros_like(rows.vectors[:, 0, 0])
         grad, positions = torch.zeros_like(rows.vectors), 0
-        for some in buckets(lengths):
+        for some in buckets(lengths, most=MOST.get(rows.vectors.device.type, MOST["cuda"])):
             places = torch.from_numpy(some).to(rows.index.device)
             found = self._pass(
                 rows.index[places], rows.vectors[places], rows.frontier[places], rows.best[places]

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Int
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+import lmreach.models.copiers  # noqa: F401  (registers the copiers' own model types)
 from lmreach.config import LoadConfig
 from lmreach.errors import InputError, ModelError, problem
 from lmreach.models import builtin, tokens

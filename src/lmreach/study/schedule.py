@@ -87,6 +87,7 @@ class Schedule:
     _seconds: dict[Cell, float] = field(default_factory=dict)
     _closed: set[Cell] = field(default_factory=set)
     _known: dict[Cell, "_Known"] = field(default_factory=dict)
+    _slope_due: set[str] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -213,11 +214,14 @@ class Schedule:
         """Return the cells of a kind that have been measured."""
         return [cell for cell in self.cells if cell.target == target and cell in self._known]
 
+    def _has_slope(self, target: str) -> bool:
+        return sum(cell.target == target for cell in self.cells) > 1
+
     def _slope_known(self, target: str) -> bool:
         """Say whether the slope is known well enough, or there is none to know."""
         assert self.width is not None
         own = [cell for cell in self.cells if cell.target == target]
-        if len(own) < 2:
+        if not self._has_slope(target):
             return True
         known = [self._known[cell] for cell in self._kind(target)]
         if len(known) < len(own) or any(one.looked_at == 0 for one in known):
@@ -231,8 +235,13 @@ class Schedule:
         """Judge the cell just served, and end the cells of its kind whose numbers are all known."""
         if self.width is None:
             return
-        self._known[served].look(self.width)
-        if not self._slope_known(served.target):
+        if not self._known[served].look(self.width):
+            return
+        # As with n50: what was narrow at one look counts at the next, or accidents would be preferred.
+        due = served.target in self._slope_due
+        if self._slope_known(served.target):
+            self._slope_due.add(served.target)
+        if not due and self._has_slope(served.target):
             return
         for cell in self._kind(served.target):
             left = self.strings - self._done.get(cell, 0)
@@ -270,14 +279,14 @@ class _Known:
             self._standing = Standing(m, n50, found.spread() * n50, len(self.reach))
         return self._standing
 
-    def look(self, width: float) -> None:
-        """Judge the interval, at a number of strings fixed beforehand.
+    def look(self, width: float) -> bool:
+        """Judge the interval, at a number of strings fixed beforehand; says whether this was one.
 
         What was narrow at one look is settled at the next, whatever has become of it: were it asked again,
         intervals that are narrow by accident would be preferred.
         """
         if next_look(len(self.reach) - 1) != len(self.reach):
-            return
+            return False
         self.looked_at = len(self.reach)
         half = half_length(*self.arrays(), limit=max(self.reach) or 1)
         self.beyond = half.value is None
@@ -285,6 +294,7 @@ class _Known:
         self.settled = self.settled or self.due
         below = half.verdict == "below_one" and half.high is not None and half.high <= 1
         self.due = self.due or below or is_narrow(half, NEARLY * width)
+        return True
 
     def why(self, width: float) -> str:
         if self.at_limit:

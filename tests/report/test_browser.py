@@ -9,7 +9,7 @@ import pytest
 
 from lmreach.report import render
 
-from . import sample
+from . import copy_sample, sample
 
 pytestmark = pytest.mark.browser
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -20,6 +20,7 @@ STUDIES = {
     "above": lambda: sample.without_answers("above_limit"),
     "below": lambda: sample.without_answers("below_one"),
     "empty": sample.empty,
+    "copy": copy_sample.run,
 }
 # No sandbox, as in a container; the rest keeps the browser itself from calling home.
 SWITCHES = [

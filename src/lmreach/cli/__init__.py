@@ -34,6 +34,7 @@ _COMMANDS = {
     "paper": "The published table beside our limits.",
     "cram": "Optimise prompt vectors until greedy decoding emits the target.",
     "census": "Count the outputs: exactly on tiny models, over all one-token prompts on real ones.",
+    "copy": "Train a model to copy, or take one as it is, and find the length at which it fails.",
     "verify": "Decode every certificate of a run again.",
     "decode": "The text that a certificate's vectors emit.",
     "judge": "Your own vectors against what is possible.",

@@ -29,10 +29,15 @@ def resume(
 
     with Store(existing(Path(run))) as store:
         counting = store.meta("census") is not None
+        copying = store.meta("copy") is not None
     if counting:
         from lmreach.cli.census import go_on
 
         return go_on(Path(run), json=json, quiet=quiet, silent=quiet or no_progress)
+    if copying:
+        from lmreach.cli.copy import go_on as go_on_copying
+
+        return go_on_copying(Path(run), json=json, quiet=quiet, silent=quiet or no_progress)
     from lmreach.cli.running import watch
     from lmreach.study.run import resume_study
 

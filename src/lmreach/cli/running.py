@@ -11,13 +11,14 @@ from lmreach.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from lmreach.study.census import CensusEnd
+    from lmreach.study.copying import CopyEnd
     from lmreach.study.run import StudyEnd
 
 Results = dict[str, Any]
 
 
 def watch(
-    run: "Callable[[Progress, Callable[[], bool]], StudyEnd | CensusEnd]",
+    run: "Callable[[Progress, Callable[[], bool]], StudyEnd | CensusEnd | CopyEnd]",
     *,
     quiet: bool,
     no_progress: bool,

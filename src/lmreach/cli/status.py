@@ -23,12 +23,24 @@ def status(run: str, /) -> int:
             print(f"census: {len(store.keys())} parts counted")
             print("nothing left to do" if _finished(folder) else f"go on with: lmreach resume {run}")
             return 0
+        if store.meta("copy") is not None:
+            print(f"copying: {len(store.keys())} lengths and cramming cells measured{_training(folder)}")
+            print("nothing left to do" if _copied(folder) else f"go on with: lmreach resume {run}")
+            return 0
         config = StudyConfig.model_validate(store.meta("config"))
         done = Counter(trial["cell"] for trial in store.trials())
     cells = Schedule.of(config.targets, config.m, config.cram.strings, 1).cells
+    asked = config.cram
+    if asked.protocol == "published" and not asked.length:
+        for cell in cells:
+            print(f"{cell.name}: {done[cell.name]} trials; the grid ends where almost no string is reached")
+        print("nothing left to do" if _finished(folder) else f"go on with: lmreach resume {run}")
+        return 0
+    wanted = asked.strings * max(len(set(asked.length)), 1)
+    noun = "strings" if asked.protocol == "frontier" else "trials"
     for cell in cells:
-        print(f"{cell.name}: {done[cell.name]} of {config.cram.strings} strings")
-    open_strings = sum(max(config.cram.strings - done[cell.name], 0) for cell in cells)
+        print(f"{cell.name}: {done[cell.name]} of {wanted} {noun}")
+    open_strings = sum(max(wanted - done[cell.name], 0) for cell in cells)
     print(
         "nothing left to do"
         if open_strings == 0
@@ -43,3 +55,22 @@ def _finished(folder: Path) -> bool:
 
     path = folder / "results.json"
     return path.is_file() and not read_json(path)["not_done"]
+
+
+def _training(folder: Path) -> str:
+    """Say where the training of a copier is, if there is one."""
+    from lmreach.study.folder import read_json
+
+    path = folder / "training" / "training.json"
+    if not path.is_file():
+        return ""
+    kept = read_json(path)
+    return f"; training {'ended' if kept['ended'] else 'stopped'} after {kept['step']} steps"
+
+
+def _copied(folder: Path) -> bool:
+    """Whether the results that a copying run wrote last are those of a whole run."""
+    from lmreach.study.folder import read_json
+
+    path = folder / "results.json"
+    return path.is_file() and not read_json(path)["provenance"]["interrupted"]

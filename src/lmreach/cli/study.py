@@ -35,6 +35,9 @@ def study(
             name="--cells", help="Decoder cells (shares, unreachable tokens, map) and a census of outputs."
         ),
     ] = True,
+    with_copy: Annotated[
+        bool, Parameter(help="Ask the model to copy random strings, too (see lmreach copy).", negative="")
+    ] = False,
     out: Out = None,
     load: Load = LoadConfig(),
     cram: Cram = CramConfig(),
@@ -65,6 +68,7 @@ def study(
         limit_dtype=limit_dtype,
         support_positions=support_positions,
         decoder_cells=decoder_cells,
+        copying=with_copy,
         cram=cram,
         m=StudyConfig.model_fields["m"].default if vectors is None else tuple(vectors),
         targets=StudyConfig.model_fields["targets"].default if targets is None else tuple(targets),

@@ -10,7 +10,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from lmreach.errors import OutputError, problem
-from lmreach.report import cells, census, drawing, embed, figures, growth, reading, tables, told, words
+from lmreach.report import (
+    cells,
+    census,
+    copy_words,
+    copying,
+    drawing,
+    embed,
+    figures,
+    growth,
+    reading,
+    tables,
+    told,
+    words,
+)
 from lmreach.report.drawing import Figure
 from lmreach.report.format import duration, literal, plain
 from lmreach.report.reading import Record
@@ -69,7 +82,8 @@ def page(results: Record) -> str:
     reading.check(results)
     first = growth.growth(results)
     counted = results["results"].get("census")
-    template = "census" if results.get("kind") == "census" else "report"
+    copied = results["results"].get("copying")
+    template = {"census": "census", "copy": "copy"}.get(str(results.get("kind")), "report")
     return (
         _environment()
         .get_template(f"{template}.html.jinja")
@@ -79,6 +93,7 @@ def page(results: Record) -> str:
             growth=_drawn(first) if first else None,
             curves=[_drawn(figure) for figure in figures.curves(results)],
             census=_census(counted) if counted else None,
+            copying=_copying(copied, reading.limits(results)) if copied else None,
             cells=_cells(results["results"].get("cells")),
             tables=tables,
             told=told,
@@ -105,6 +120,23 @@ class _Census:
 def _census(counted: Record) -> _Census:
     found = census.parts(counted)
     return _Census(found.sentences, tuple(map(_drawn, found.figures)), found.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """The section of copying ready for the page."""
+
+    label: str
+    sentences: tuple[str, ...]
+    beside: str
+    figures: tuple[Drawn, ...]
+    tables: tuple[tables.Table, ...]
+
+
+def _copying(copied: Record, limits: list[Record]) -> _Copying:
+    found = copying.parts(copied, limits)
+    drawn = tuple(map(_drawn, found.figures))
+    return _Copying(str(copied["label"]), found.sentences, copy_words.BESIDE, drawn, found.tables)
 
 
 @dataclass(frozen=True, slots=True)

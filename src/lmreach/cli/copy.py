@@ -1,0 +1,222 @@
+"""Copying: train it, find the length at which it fails."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from lmreach.cli.options import Json, Load, NoProgress, Out, Quiet
+from lmreach.config import LoadConfig
+from lmreach.config_copy import CopyKind, CopyTaskName, CopyTrainConfig
+from lmreach.errors import InputError, problem
+
+if TYPE_CHECKING:
+    from lmreach.progress import Progress
+    from lmreach.study.copying import CopyConfig, CopyEnd
+
+Several = {"consume_multiple": True, "negative_iterable": ()}
+# Options whose names differ from those of the settings they set.
+_OPTIONS = {
+    "max_steps": "--steps",
+    "longest": "--train-longest",
+    "shortest": "--train-shortest",
+    "n": "--ngram",
+}
+
+
+def copy(
+    *,
+    kind: Annotated[CopyKind | None, Parameter(help="Architecture to train; default rope.")] = None,
+    task: Annotated[CopyTaskName, Parameter(help="What is asked of a string.")] = "copy",
+    preset: Annotated[
+        Literal["quick", "paper"], Parameter(help="Training strings of up to 16 (quick) or 50 letters.")
+    ] = "quick",
+    model: Annotated[
+        str | None, Parameter(help="Take this model as it is and ask it to copy in context (zero-shot).")
+    ] = None,
+    fine_tune: Annotated[
+        str | None, Parameter(help="Train this model further instead of one from scratch.")
+    ] = None,
+    resize: Annotated[
+        bool, Parameter(help="Fine-tuning: new rows for the symbols instead of tokens it has.", negative="")
+    ] = False,
+    alphabet: Annotated[
+        str, Parameter(help='Letters of the strings, e.g. "a-p"; with --model also "tokens".')
+    ] = "",
+    test_alphabet: Annotated[
+        str, Parameter(help="Letters to measure with; default: those of training.")
+    ] = "",
+    teacher_forced: Annotated[
+        bool, Parameter(help="Feed the true answer back, as the published code does.", negative="")
+    ] = False,
+    strings: Annotated[int, Parameter(help="Strings per length.")] = 64,
+    lengths: Annotated[
+        list[int] | None,
+        Parameter(help="Lengths to measure; default: chosen as results come in.", **Several),
+    ] = None,
+    longest: Annotated[
+        int | None, Parameter(help="Longest string measured; default 20 x the longest in training, or 256.")
+    ] = None,
+    layout: Annotated[
+        str, Parameter(help='Prompt layout to measure in, e.g. "long examples"; default: the usual one.')
+    ] = "",
+    layouts: Annotated[bool, Parameter(help="Compare prompt layouts around the fall.")] = True,
+    cram_strings: Annotated[int, Parameter(help="Strings crammed beside it at each m; 0: none.")] = 16,
+    cram_steps: Annotated[int, Parameter(help="Optimiser steps per crammed string.")] = 200,
+    train_longest: Annotated[
+        int | None, Parameter(help="Longest training string.", group="Training options")
+    ] = None,
+    train_shortest: Annotated[
+        int | None, Parameter(help="Shortest training string.", group="Training options")
+    ] = None,
+    ngram: Annotated[
+        int | None, Parameter(help="Length of the n-gram of n-gram tasks.", group="Training options")
+    ] = None,
+    width: Annotated[int | None, Parameter(help="Width d.", group="Training options")] = None,
+    layers: Annotated[int | None, Parameter(help="Blocks.", group="Training options")] = None,
+    heads: Annotated[int | None, Parameter(help="Attention heads.", group="Training options")] = None,
+    steps: Annotated[int | None, Parameter(help="Most training steps.", group="Training options")] = None,
+    lr: Annotated[float | None, Parameter(help="Largest learning rate.", group="Training options")] = None,
+    precision: Annotated[
+        Literal["no", "bf16", "fp16"] | None, Parameter(help="Mixed precision.", group="Training options")
+    ] = None,
+    seed: Annotated[int, Parameter(help="Seed of weights and strings.")] = 0,
+    out: Out = None,
+    load: Load = LoadConfig(),
+    json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> int:
+    """Find the length at which a model stops copying strings, and set the limit from theory beside it.
+
+    Trains a small model from scratch (--kind), or a given one further (--fine-tune), on strings up to a
+    length until held-out ones are all copied, then measures longer ones by free-running decoding; or asks a
+    model as it is (--model). Writes a run folder with results.json and report.html. A stopped run goes on
+    with the same command and the same --out, or with lmreach resume.
+    """
+    _one_subject(model, fine_tune, kind)
+    from lmreach.study.copying import CopyConfig
+
+    own = {
+        "fine_tune": fine_tune,
+        "resize": resize or None,
+        "task": task,
+        "letters": alphabet or None,
+        "longest": train_longest,
+        "shortest": train_shortest,
+        "n": ngram,
+        "width": width,
+        "layers": layers,
+        "heads": heads,
+        "max_steps": steps,
+        "lr": lr,
+        "precision": precision,
+    }
+    training = {name: value for name, value in own.items() if value is not None}
+    if model is not None:
+        _only_when_trained({**training, "test_alphabet": test_alphabet or None}, task)
+    train = None
+    device = "cpu" if load.device == "cpu" else "auto"
+    if model is None:
+        train = CopyTrainConfig.preset(
+            preset, kind or "rope", **_sensible(training), seed=seed, device=device
+        )
+    config = CopyConfig(
+        train=train,
+        model=model,
+        load=load,
+        alphabet=alphabet if model is not None else "",
+        test_alphabet=test_alphabet,
+        strings=strings,
+        lengths=() if lengths is None else tuple(lengths),
+        longest=longest,
+        teacher_forced=teacher_forced,
+        layout=layout,
+        layouts=layouts,
+        cram_strings=cram_strings,
+        cram_steps=cram_steps,
+        seed=seed,
+    )
+    return _run(config, out, json=json, quiet=quiet, no_progress=no_progress)
+
+
+def go_on(run: Path, *, json: bool, quiet: bool, silent: bool) -> int:
+    """Go on with a copying run from its folder."""
+    from lmreach.study.copying import resume_copying
+
+    return _watch(
+        lambda progress, stop: resume_copying(run, progress=progress, stop=stop),
+        json=json,
+        quiet=quiet,
+        no_progress=silent,
+    )
+
+
+def _run(config: "CopyConfig", out: str | None, *, json: bool, quiet: bool, no_progress: bool) -> int:
+    from lmreach.engine.provenance import command_line
+    from lmreach.study.copying import run_copying
+
+    folder = None if out is None else Path(out)
+    return _watch(
+        lambda progress, stop: run_copying(
+            config, folder, command=command_line(), progress=progress, stop=stop
+        ),
+        json=json,
+        quiet=quiet,
+        no_progress=no_progress,
+    )
+
+
+def _watch(
+    run: "Callable[[Progress, Callable[[], bool]], CopyEnd]", *, json: bool, quiet: bool, no_progress: bool
+) -> int:
+    from lmreach.cli.running import watch
+
+    return watch(run, quiet=quiet, no_progress=no_progress, json=json, summary=_summary)
+
+
+def _summary(folder: Path, results: dict[str, Any]) -> None:
+    from lmreach.report.copy_words import sentences
+
+    copying = results["results"]["copying"]
+    for sentence in sentences(copying, results["results"]["limits"]):
+        print(sentence)
+    print(f"\n{'length':>8}{'exact':>14}{'characters':>12}{'first wrong':>13}")
+    for one in copying["lengths"]:
+        counted, middle = one[copying["counted"]], one["first_wrong_quartiles"]
+        right = f"{counted['count']} of {counted['of']}"
+        place = "" if middle is None else f"{middle[1]:g}"
+        print(f"{one['length']:>8}{right:>14}{one['characters']['share']:>12.3f}{place:>13}")
+    print(f"\nreport: {folder / 'report.html'}")
+
+
+def _one_subject(model: str | None, fine_tune: str | None, kind: str | None) -> None:
+    given = [
+        name for name, value in (("--model", model), ("--fine-tune", fine_tune), ("--kind", kind)) if value
+    ]
+    if len(given) > 1:
+        raise InputError(
+            problem("one of --kind, --fine-tune and --model", " and ".join(given), "leave the others out")
+        )
+
+
+def _only_when_trained(training: dict[str, Any], task: str) -> None:
+    """Refuse training options where nothing is trained: they would be passed over in silence."""
+    names = [
+        name for name, value in training.items() if value is not None and name not in ("task", "letters")
+    ]
+    names += ["task"] if task != "copy" else []
+    if names:
+        got = ", ".join(_OPTIONS.get(name, f"--{name.replace('_', '-')}") for name in names)
+        raise InputError(
+            problem("no training options with --model", got, "leave them out, or use --fine-tune")
+        )
+
+
+def _sensible(training: dict[str, Any]) -> dict[str, Any]:
+    """Raise the shortest training string to what an n-gram task can be asked about."""
+    from lmreach.experiments.copy_tasks import CopyTask
+
+    task = CopyTask(training["task"], n=training.get("n", CopyTrainConfig.model_fields["n"].default))
+    return {"shortest": task.least, **training} if task.name != "copy" else training

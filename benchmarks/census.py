@@ -18,8 +18,8 @@ from lmreach.engine.provenance import provenance
 from lmreach.experiments.census import census_grid, input_extent
 from lmreach.experiments.census_grid import Grid
 from lmreach.experiments.census_reasons import reasons
+from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
-from lmreach.study.census import load_model
 
 # name of the part, models, values per coordinate, numbers of vectors, tokens, order, dtype
 PARTS: list[tuple[str, list[str], int, range | list[int], int, str, str]] = [
@@ -123,7 +123,7 @@ PARTS: list[tuple[str, list[str], int, range | list[int], int, str, str]] = [
 
 @cache
 def model_of(spec: str, dtype: Any) -> LoadedModel:
-    return load_model(spec, LoadConfig(dtype=dtype))
+    return load(spec, LoadConfig(dtype=dtype))
 
 
 def one(name: str, spec: str, q: int, m: int, n: int, order: Any, dtype: Any) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lmreach.report.census import (
-    _rough,
     census_figures,
     count_figure,
     discovery_figure,
@@ -16,6 +15,7 @@ from lmreach.report.census import (
     sentences,
     tables,
 )
+from lmreach.report.census_entries import rough
 from lmreach.report.drawing import png, svg
 from lmreach.report.figures import figures
 from lmreach.report.html import page
@@ -149,7 +149,7 @@ def test_sentences_say_the_result_without_theory() -> None:
     ],
 )
 def test_counts_are_written_for_readers(count: float, words: str) -> None:
-    assert _rough(count) == words
+    assert rough(count) == words
 
 
 def test_a_grid_that_reaches_nothing_in_full_says_so() -> None:

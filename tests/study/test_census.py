@@ -12,14 +12,8 @@ from lmreach.errors import InputError, OutputError
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.study import census
-from lmreach.study.census import (
-    CensusConfig,
-    census_section,
-    is_reachable,
-    resume_census,
-    run_census,
-    save_answer,
-)
+from lmreach.study.census import CensusConfig, census_section, resume_census, run_census
+from lmreach.study.census_answer import is_reachable, save_answer
 
 REAL = CensusConfig(model="builtin:random", n=3, prompt_tokens=(1, 2), prompts=300)
 GRID = CensusConfig(model="tiny:llama,width=2,vocab=4", n=5, grid=2, m=(1, 2, 3))

@@ -28,7 +28,7 @@ def ask(
     from lmreach.config import CramConfig
     from lmreach.models.load import load as load_model
     from lmreach.progress import Silent
-    from lmreach.study.census import is_reachable, save_answer
+    from lmreach.study.census_answer import is_reachable, save_answer
     from lmreach.study.folder import choose
 
     limit = seconds(budget)

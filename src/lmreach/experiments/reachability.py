@@ -20,7 +20,10 @@ from jaxtyping import Float, Int
 
 from lmreach.errors import InputError, problem
 from lmreach.experiments.decoder import Decoder, decoder_of
-from lmreach.experiments.separation import Certificate, Judge, Method, Run
+from lmreach.experiments.reach_leads import Judge
+from lmreach.experiments.reach_proof import Certificate
+from lmreach.experiments.reach_run import Run
+from lmreach.experiments.reach_verdicts import Method
 from lmreach.maths.cells import RESOLUTION, Region, Verdict, WholeSpace, log_share_without
 from lmreach.maths.supports import Box, norm_ellipsoid
 from lmreach.models.loaded import LoadedModel
@@ -292,6 +295,7 @@ def reachability(
 def _result(
     run: Run, decoder: Decoder, region: Region, places: Int[np.ndarray, " n"], seconds: float
 ) -> Reachability:
+    found = run.verdicts
     verdicts, methods = zip(*(run.verdict_of(place) for place in places.tolist()), strict=True)
     ids, row = decoder.ids[places], run.group[places]
     row_of = dict(zip(ids.tolist(), row.tolist(), strict=True))
@@ -306,12 +310,12 @@ def _result(
         ids=ids,
         verdicts=verdicts,
         methods=methods,
-        margins=np.where(np.array(verdicts) == "reachable", run.margin[row], 0.0),
-        certificates={i: run.proof[row_of[i]] for i in alone if row_of[i] in run.proof},
-        reasons={i: run.reason[r] for i, r in row_of.items() if r in run.reason},
-        padded_leads=run.padded,
+        margins=np.where(np.array(verdicts) == "reachable", found.margin[row], 0.0),
+        certificates={i: found.proof[row_of[i]] for i in alone if row_of[i] in found.proof},
+        reasons={i: found.reason[r] for i, r in row_of.items() if r in found.reason},
+        padded_leads=found.padded,
         witnesses=Witnesses(
-            {i: run.vectors[r] for i, r in row_of.items() if r in run.vectors and i in proved},
+            {i: found.vectors[r] for i, r in row_of.items() if r in found.vectors and i in proved},
             lambda i: run.direction_state(row_of[i]),
             proved,
         ),

@@ -15,7 +15,7 @@ from lmreach.report.drawing import Figure
 from lmreach.report.format import NOT_KNOWN, interval, is_number, number, plain
 from lmreach.report.ranks import rank_figure
 from lmreach.report.reading import Record
-from lmreach.report.tables import Cell, Column, Row, Table
+from lmreach.report.table import Cell, Column, Row, Table
 
 __all__ = ["Parts", "parts", "sentences", "tables"]
 

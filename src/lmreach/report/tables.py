@@ -1,50 +1,30 @@
-"""The tables of the page as plain data: one row per record, each column with its unit."""
+"""The tables of the page: limits, growth, what was reached, and beside them those of `fact_tables`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from lmreach.report import reading, words
-from lmreach.report.format import NOT_KNOWN, duration, interval, is_number, number, percent
+from lmreach.report.fact_tables import config, model, provenance, support
+from lmreach.report.format import NOT_KNOWN, interval, is_number, number, percent
 from lmreach.report.reading import Record
+from lmreach.report.table import Cell, Column, Row, Table, text_of
 
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column head and its unit; numeric columns are set flush right."""
-
-    head: str
-    unit: str = ""
-    numeric: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What one cell shows: text, a smaller second line, a badge; ``exact`` text shows every character."""
-
-    text: str
-    small: str = ""
-    badge: str = ""
-    exact: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One record; the first cell is its head."""
-
-    cells: tuple[Cell, ...]
-    strong: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with its caption and a line that says where its numbers come from."""
-
-    name: str
-    caption: str
-    source: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+__all__ = [
+    "Cell",
+    "Column",
+    "Row",
+    "Table",
+    "config",
+    "examples",
+    "limits",
+    "measured",
+    "model",
+    "points",
+    "provenance",
+    "ratios",
+    "slopes",
+    "support",
+]
 
 
 def limits(results: Record) -> Table:
@@ -81,16 +61,16 @@ def _limit(results: Record, limit: Record, targets: Sequence[str]) -> Row:
         Cell(number(ratio.get("ratio")), interval(ratio.get("low"), ratio.get("high")) if ratio else "")
         for ratio in found
     ]
-    shape = f"{_text(limit.get('support'))}, {_text(limit.get('norm'))}"
+    shape = f"{text_of(limit.get('support'))}, {text_of(limit.get('norm'))}"
     cells = (
-        Cell(_text(limit.get("name")), shape, "tightest" if tight else ""),
-        Cell(_text(limit.get("premise"))),
-        Cell(_text(limit.get("packing"))),
+        Cell(text_of(limit.get("name")), shape, "tightest" if tight else ""),
+        Cell(text_of(limit.get("premise"))),
+        Cell(text_of(limit.get("packing"))),
         Cell(number(limit.get("log_packing_nats"))),
         Cell(number(limit.get("tokens_per_vector"))),
         Cell(number(limit.get("bits_per_coordinate"))),
         *ratios,
-        Cell(_text(limit.get("source")), str(limit.get("note") or "")),
+        Cell(text_of(limit.get("source")), str(limit.get("note") or "")),
     )
     return Row(cells, strong=tight)
 
@@ -110,7 +90,7 @@ def slopes(results: Record) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(_text(slope.get("target"))),
+                Cell(text_of(slope.get("target"))),
                 Cell(number(slope.get("slope")), _interval_if(slope)),
                 Cell(number(slope.get("intercept"))),
                 Cell(number(slope.get("r2"))),
@@ -118,7 +98,7 @@ def slopes(results: Record) -> Table:
                 _known(slope.get("exponent")),
                 Cell(", ".join(map(number, slope.get("m") or ())) or NOT_KNOWN),
                 Cell(
-                    str(slope.get("words") or _text(slope.get("verdict")).replace("_", " ")),
+                    str(slope.get("words") or text_of(slope.get("verdict")).replace("_", " ")),
                     str(slope.get("shape_words") or ""),
                 ),
             )
@@ -188,8 +168,10 @@ def _how(record: Record) -> str:
     limit = f"length limit {number(record.get('limit'))} tokens"
     if record.get("points"):
         limit = f"single lengths up to {number(record.get('limit'))} tokens"
-    texts = "".join(f", {name} “{_text(record[name])}”" for name in ("prefix", "suffix") if record.get(name))
-    protocol = _text(record.get("protocol"))
+    texts = "".join(
+        f", {name} “{text_of(record[name])}”" for name in ("prefix", "suffix") if record.get(name)
+    )
+    protocol = text_of(record.get("protocol"))
     if words.is_published([record]):
         protocol = words.PUBLISHED_LABEL
     return f"{protocol}, {_start(record.get('bos'))}{texts}, {limit}"
@@ -210,7 +192,7 @@ def _measured(record: Record, how: str) -> Row:
         f"{number(count)} {name.replace('_', ' ')}" for name, count in (record.get("outcomes") or {}).items()
     ]
     cells = (
-        Cell(_text(record.get("target")), how),
+        Cell(text_of(record.get("target")), how),
         Cell(number(record.get("m"))),
         Cell(f"{number(record.get('finished'))} / {number(record.get('strings'))}"),
         Cell(n50, told),
@@ -260,7 +242,7 @@ def _points(record: Record) -> list[Row]:
     return [
         Row(
             (
-                Cell(_text(record.get("target"))),
+                Cell(text_of(record.get("target"))),
                 Cell(number(record.get("m"))),
                 Cell(number(n)),
                 Cell(f"{number(reached)} / {number(tried)}"),
@@ -274,7 +256,7 @@ def _points(record: Record) -> list[Row]:
 
 def _start(bos: Any) -> str:
     return {"none": "no start token", "before": "start token before", "after": "start token after"}.get(
-        bos, _text(bos)
+        bos, text_of(bos)
     )
 
 
@@ -290,7 +272,7 @@ def ratios(results: Record) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(_text(record.get("target"))),
+                Cell(text_of(record.get("target"))),
                 Cell(number(record.get("m"))),
                 *(Cell(number((record.get("ratio_to_limits") or {}).get(name))) for name in names),
             )
@@ -299,135 +281,6 @@ def ratios(results: Record) -> Table:
     )
     source = "A limit’s tokens per vector over the measured n50 / m of that row."
     return Table("ratios", "Limits over what was reached, per kind of target and m", source, columns, rows)
-
-
-_SUPPORT = {
-    "samples": "Hidden states sampled (states)",
-    "prompt_lengths": "Prompt lengths (positions)",
-    "kinds": "Kinds of prompt",
-    "l1_max": "Largest l1 norm (units of the state)",
-    "l2_max": "Largest l2 norm (units of the state)",
-    "linf_max": "Largest coordinate, absolute (units of the state)",
-    "mean_cos": "Mean cosine between states",
-    "min_cos": "Smallest cosine between states",
-    "inside_norm_ellipsoid": "All states inside the final norm’s ellipsoid",
-    "largest_ellipsoid_fraction": "Furthest state, as a fraction of the ellipsoid’s radius",
-}
-_MODEL = {
-    "name": "Name",
-    "family": "Family",
-    "width": "Width d (coordinates per prompt vector)",
-    "hidden_width": "Width of the final hidden state (coordinates)",
-    "special_ids": "Special ids",
-    "bos_id": "Start id",
-    "eos_id": "End id",
-    "layers": "Layers (blocks)",
-    "context": "Context (positions)",
-    "parameters": "Parameters (weights)",
-    "tied_head": "Head tied to the token table",
-    "head_bias": "Head has a bias",
-    "soft_cap": "Soft cap on logits",
-    "logit_scale": "Logit scale (factor)",
-    "norm_kind": "Final norm",
-    "embedding_scale": "Embedding scale (factor)",
-    "vector_scale": "Scale applied to vectors (factor)",
-    "dtype": "Weights computed in",
-    "stored_dtype": "Weights stored in",
-    "fingerprint": "Fingerprint of the weights",
-    "revision": "Revision",
-    "cache_ok": "Cached decoding agreed with full recompute",
-}
-_PROVENANCE = {
-    "command": "Command",
-    "started": "Started (UTC)",
-    "seconds": "Ran for",
-    "interrupted": "Interrupted",
-    "seed": "Seed",
-    "fingerprint": "Fingerprint of the weights",
-    "dtype": "Weights computed in",
-    "vector_dtype": "Prompt vectors in",
-    "attention": "Attention kernel",
-    "search_dtype": "Optimiser's passes in",
-    "search_attention": "Attention kernel of those",
-    "start_scale": "First vectors' length (real inputs: 1)",
-    "device": "Device",
-    "processor": "Processor",
-    "threads": "Threads",
-    "platform": "Platform",
-    "python": "Python",
-    "lmreach": "lmreach",
-    "versions": "Libraries",
-    "git_commit": "Source commit",
-}
-
-
-def support(results: Record) -> Table:
-    """The measured support of hidden states; no rows if it was not measured."""
-    source = "Measured on the final hidden states of sampled prompts."
-    return _pairs(
-        "support", "Support of the hidden states", source, results["results"].get("support") or {}, _SUPPORT
-    )
-
-
-def model(results: Record) -> Table:
-    """Facts of the model, vocabulary first; notes are shown apart."""
-    facts = {
-        key: value
-        for key, value in (results.get("model") or {}).items()
-        if key not in {"notes", "rows", "usable"}
-    }
-    table = _pairs(
-        "model", "The model", "Read from the weights and configuration, or found by probing.", facts, _MODEL
-    )
-    if not facts:
-        return table
-    rows = (Row((Cell("Vocabulary (ids)"), Cell(words.vocabulary(results)))), *table.rows)
-    return Table(table.name, table.caption, table.source, table.columns, rows)
-
-
-def provenance(results: Record) -> Table:
-    """Where and how the run was made."""
-    given = dict(results.get("provenance") or {})
-    if "seconds" in given:
-        given["seconds"] = duration(given["seconds"])
-    return _pairs("provenance", "Provenance", "Recorded by the run itself.", given, _PROVENANCE)
-
-
-def config(results: Record) -> Table:
-    """Every setting of the run, nested names joined by dots."""
-    flat = dict(_flatten("", results.get("config") or {}))
-    return _pairs("config", "Settings", "The configuration that was run; times in seconds.", flat, {})
-
-
-def _flatten(prefix: str, settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    flat: list[tuple[str, Any]] = []
-    for key, value in settings.items():
-        name = f"{prefix}{key}"
-        flat += _flatten(f"{name}.", value) if isinstance(value, Mapping) and value else [(name, value)]
-    return flat
-
-
-# What null means for these facts (see models/facts.py); elsewhere it means "not known".
-_NONE = {
-    "soft_cap": "none",
-    "bos_id": "none",
-    "eos_id": "none",
-    "context": "no fixed limit",
-    "embedding_scale": "not a single factor",
-}
-
-
-def _value(key: str, value: Any) -> str:
-    return _NONE[key] if value is None and key in _NONE else _text(value)
-
-
-def _pairs(
-    name: str, caption: str, source: str, given: Mapping[str, Any], labels: Mapping[str, str]
-) -> Table:
-    """Known names in their order, then whatever else was recorded: nothing is left out."""
-    order = [*(key for key in labels if key in given), *(key for key in given if key not in labels)]
-    rows = tuple(Row((Cell(labels.get(key, str(key))), Cell(_value(key, given[key])))) for key in order)
-    return Table(name, caption, source, (Column("What", numeric=False), Column("Value", numeric=False)), rows)
 
 
 def examples(results: Record) -> Table:
@@ -442,7 +295,7 @@ def examples(results: Record) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(_text(example.get("target")), str(example.get("key") or "")),
+                Cell(text_of(example.get("target")), str(example.get("key") or "")),
                 Cell(number(example.get("m"))),
                 Cell(number(example.get("reach"))),
                 Cell(str(example.get("text", NOT_KNOWN)), exact="text" in example),
@@ -456,14 +309,3 @@ def examples(results: Record) -> Table:
         "↵ and ⇥ mark line ends and tabs of the text itself, \\x.. other controls."
     )
     return Table("examples", "Examples of targets", source, columns, rows)
-
-
-def _text(value: Any) -> str:
-    """Write any recorded value as text; lists and tables of names are joined."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text(item)}" for key, item in value.items()) or "none"
-    if isinstance(value, list | tuple):
-        shown = [_text(item) for item in value[:24]]
-        more = [f"and {len(value) - 24:,} more"] if len(value) > 24 else []
-        return ", ".join(shown + more) or "none"
-    return number(value)

@@ -6,7 +6,7 @@ from typing import Any
 from lmreach.report import reading
 from lmreach.report.format import interval, is_number, number, percent
 from lmreach.report.reading import Record
-from lmreach.report.tables import Cell, Column, Row, Table
+from lmreach.report.table import Cell, Column, Row, Table
 
 
 def information(results: Record) -> Table:

@@ -1,30 +1,27 @@
-"""A census as a run: its settings, its folder, blocks kept as they are decoded, and results.json.
+"""A census as a run: its folder, blocks kept as they are decoded, and results.json.
 
 A grid is one trial per m; a census of real prompts one trial per block of prompts. The same command with the
 same ``--out`` goes on where it stopped, and gives what an uninterrupted run gives.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int
-from pydantic import Field
 
-from lmreach.config import Bos, CramConfig, LoadConfig, Settings
+from lmreach.config import Bos
 from lmreach.engine.keys import digest
 from lmreach.engine.provenance import provenance
-from lmreach.engine.store import Store, read_certificate
-from lmreach.errors import InputError, OutputError, problem
+from lmreach.engine.store import Store
+from lmreach.errors import OutputError, problem
 from lmreach.experiments.census import GridCensus, census_grid, check_size, input_extent
 from lmreach.experiments.census_decode import Block
 from lmreach.experiments.census_grid import Grid
-from lmreach.experiments.census_reachable import Answer, Candidate, confirm, search, unreachable_token
 from lmreach.experiments.census_reasons import reasons
 from lmreach.experiments.census_tokens import (
     BLOCK,
@@ -39,58 +36,18 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.study import folder as folders
+from lmreach.study.census_config import SAMPLE, CensusConfig
 
 __all__ = [
     "CensusConfig",
     "CensusEnd",
     "census_section",
-    "is_reachable",
     "resume_census",
     "run_census",
 ]
 
 SCHEMA = 1
-Count = Annotated[int, Field(ge=1)]
 _SAID_EVERY_S = 10.0
-_SAMPLE = 4096  # prompts of two tokens and more, unless asked otherwise
-
-
-class CensusConfig(Settings):
-    """What is counted."""
-
-    model: str = Field(description="Hugging Face id, folder, .gguf file, builtin:NAME or tiny:FAMILY,...")
-    load: LoadConfig = LoadConfig()
-    n: Count | None = Field(default=None, description="tokens after each prompt: 12 on a grid, else 8")
-    bos: Bos = Field(default="none", description="start token: none, before the prompt, or after it")
-    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="seed of sampled prompts")
-    grid: Annotated[int, Field(ge=2)] | None = Field(
-        default=None, description="values per coordinate of a grid of prompts; none: prompts are real tokens"
-    )
-    m: tuple[Count, ...] = Field(default=(1, 2, 3), min_length=1, description="vectors on the grid")
-    extent: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="largest coordinate on the grid; default: that of real inputs"
-    )
-    order: Literal["all", "sorted"] = Field(
-        default="all", description="all prompts of the grid, or one order of what precedes the last vector"
-    )
-    sketch: bool = Field(default=False, description="estimate distinct outputs in fixed memory")
-    memory_rows: Annotated[int, Field(ge=1024)] = Field(
-        default=1 << 23, description="distinct outputs held in memory before runs go to disk"
-    )
-    max_prompts: Count = Field(default=10_000_000, description="refuse grids of more prompts than this")
-    list_missing: Annotated[int, Field(ge=0)] = Field(default=1000, description="missing sequences listed")
-    prompt_tokens: tuple[Count, ...] = Field(
-        default=(1,), min_length=1, description="ids in a prompt of real tokens"
-    )
-    prompts: Count | None = Field(
-        default=None,
-        description=f"prompts tried at most; default: every id for one token, {_SAMPLE} for more",
-    )
-
-    @property
-    def length(self) -> int:
-        """Tokens decoded after each prompt."""
-        return self.n or (12 if self.grid is not None else 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,73 +141,6 @@ def census_section(
         blocks.append(decode_plan_block(model, plan, number))
     counted = count_outputs(model, plan, blocks, seconds=time.monotonic() - begun)
     return {"grids": [], "tokens": [counted.as_dict(model)]}
-
-
-def is_reachable(
-    model: LoadedModel,
-    ids: Int[np.ndarray, " n"],
-    *,
-    ms: tuple[int, ...] = (1, 2, 4, 8),
-    runs: tuple[Path, ...] = (),
-    config: CramConfig = CramConfig(),  # noqa: B008  (frozen)
-    budget_s: float = 300.0,
-    progress: Progress | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> Answer:
-    """Say whether greedy decoding can be made to emit ``ids``: yes or no with proof, else not found.
-
-    Proofs first: an unreachable token, then the certificates in ``runs``, then a search (`search`).
-
-    Raises
-    ------
-    InputError
-        No ids, ids the model cannot use, or m that do not fit.
-    OutputError
-        A run folder that is none.
-    """
-    watched, ids = progress or Silent(), model.check_ids(ids)
-    if not len(ids):
-        raise InputError(problem("at least one token", "none", "give some text"))
-    watched.stage("looking for a token that can never be emitted")
-    answer = unreachable_token(model, ids) or confirm(model, ids, _certificates(model, ids, runs))
-    if answer is not None:
-        return answer
-    watched.stage(f"searching for vectors that emit {len(ids)} tokens")
-
-    best: dict[int, int] = {}
-
-    def tried(m: int, reach: int) -> None:
-        if reach > best.get(m, -1):
-            best[m] = reach
-            watched.stage(f"m = {m}: {reach} of {len(ids)} tokens so far")
-
-    return search(model, ids, ms, config, budget_s=budget_s, stop=stop, on_try=tried)
-
-
-def save_answer(answer: Answer, model: LoadedModel, out: Path) -> Path:
-    """Write the vectors of a "yes" as a certificate, which ``lmreach decode`` and ``export`` take.
-
-    Raises
-    ------
-    InputError
-        The answer holds no vectors.
-    OutputError
-        The folder cannot be written.
-    """
-    if answer.vectors is None:
-        raise InputError(problem("an answer with vectors", answer.verdict, "nothing to save"))
-    claim = {
-        "model": model.facts.name,
-        "fingerprint": model.facts.fingerprint,
-        "dtype": model.facts.dtype,
-        "m": str(answer.m),
-        "bos": answer.bos,
-        "smallest_gap": repr(answer.smallest_gap),
-    }
-    key = digest({"kind": "reachable", "ids": answer.ids.tolist(), **claim})
-    with Store(out) as store:
-        store.put_certificate(key, answer.vectors, answer.ids, claim)
-        return store.certificate_path(key)
 
 
 @dataclass(slots=True)
@@ -374,7 +264,7 @@ def _plans(config: CensusConfig, model: LoadedModel) -> list[TokenPlan]:
     usable = model.facts.usable
     plans = []
     for tokens in config.prompt_tokens:
-        prompts = config.prompts or (usable if tokens == 1 else _SAMPLE)
+        prompts = config.prompts or (usable if tokens == 1 else SAMPLE)
         # There are no more prompts of one token than ids.
         prompts = min(prompts, usable) if tokens == 1 else prompts
         plans.append(TokenPlan(tokens, config.length, prompts, config.bos, config.seed))
@@ -432,16 +322,3 @@ def _block(trial: dict[str, Any]) -> Block:
     tied, close = np.zeros(len(ids), dtype=bool), np.zeros(len(ids), dtype=bool)
     tied[trial["tied"]], close[trial["close"]] = True, True
     return Block(ids, tied, close)
-
-
-def _certificates(
-    model: LoadedModel, ids: Int[np.ndarray, " n"], runs: tuple[Path, ...]
-) -> Iterator[Candidate]:
-    """Give the certificates of this model that claim to emit the ids, or more after them."""
-    for run in runs:
-        for path in sorted((folders.existing(run) / "certificates").glob("*.safetensors")):
-            vectors, claimed, claim = read_certificate(path)
-            ours = claim.get("fingerprint") == model.facts.fingerprint
-            if ours and np.array_equal(claimed[: len(ids)], ids):
-                bos: Any = claim.get("bos", "none")
-                yield Candidate(f"certificate {path.stem} of {run.name}", vectors, bos)

@@ -38,6 +38,7 @@ def prepare(
     *,
     m: int,
     kept: dict[str, Any] | None = None,
+    seconds: float | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Search:
     """Choose the copy and the starts' length, or take what an earlier part of the run has chosen.
@@ -48,6 +49,9 @@ def prepare(
         The smallest number of prompt vectors that will be asked for.
     kept
         The record of an interrupted run that goes on here.
+    seconds
+        Most time for the probe of the starts' length, which then chooses among the lengths it came to; None:
+        as long as it takes.
     stop
         Asked before every step of the probe.
 
@@ -65,7 +69,12 @@ def prepare(
     record = found.as_dict()
     scale = config.start_scale
     if scale is None:
-        probe = choose_start_scale(model, config, m=m, search=found.model, stop=stop)
+        ends = None if seconds is None else time.monotonic() + seconds
+
+        def over() -> bool:
+            return stop() or (ends is not None and time.monotonic() > ends)
+
+        probe = choose_start_scale(model, config, m=m, search=found.model, stop=over)
         scale, record["probe_of_start"] = probe.scale, probe.as_dict()
     record |= {"start_scale": scale, "seconds": round(time.monotonic() - begun, 1)}
     return Search(found.model, config.model_copy(update={"start_scale": scale}), record)

@@ -29,7 +29,7 @@ BASE = {
             for one in (
                 {"seed": 1},
                 {"bos": "before"},
-                {"lr": 0.5},
+                {"lr": 0.25},
                 {"max_steps": 7},
                 {"protocol": "fixed"},
                 {"restarts": 2},

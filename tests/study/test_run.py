@@ -126,7 +126,7 @@ def test_resuming_a_finished_run_changes_nothing(finished: Path) -> None:
 
 def test_a_budget_is_kept_and_what_it_left_out_is_said(tmp_path: Path) -> None:
     config = QUICK.model_copy(
-        update={"budget_s": 14.0, "m": (1, 64), "cram": QUICK.cram.model_copy(update={"strings": 4000})}
+        update={"budget_s": 22.0, "m": (1, 64), "cram": QUICK.cram.model_copy(update={"strings": 4000})}
     )
     results = results_of(run_study(config, tmp_path / "run").folder)
     assert results["not_done"]

@@ -37,6 +37,27 @@ def test_the_length_of_real_inputs_wins_a_tie(monkeypatch: pytest.MonkeyPatch, r
     assert choose_start_scale(random_model, CramConfig()).scale == 1.0
 
 
+def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPatch, random_model) -> None:
+    """One string of eight that reaches further at 10^4 is no reason; all eight are."""
+    lucky = [3, 3, 3, 3, 3, 3, 3, 3]
+
+    def reaches(model, ids, m, config, **_rest):
+        gains = [4 * (i == 0) for i in range(8)] if config.start_scale == 1e4 else [0] * 8
+        return [Crammed(i, lucky[i] + gains[i], "gave_up", None, None, 0, 1) for i in range(len(ids))]
+
+    monkeypatch.setattr(module, "cram", reaches)
+    assert choose_start_scale(random_model, CramConfig()).scale == 1.0
+    monkeypatch.setattr(
+        module,
+        "cram",
+        lambda model, ids, m, config, **_rest: [
+            Crammed(i, 3 + (config.start_scale == 1e4) * (1 + i % 2), "gave_up", None, None, 0, 1)
+            for i in range(len(ids))
+        ],
+    )
+    assert choose_start_scale(random_model, CramConfig()).scale == 1e4
+
+
 def test_a_stop_leaves_the_length_of_real_inputs(random_model) -> None:
     found = choose_start_scale(random_model, CramConfig(), stop=lambda: True)
     assert found.scale == 1.0

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from lmreach.config import Settings
+from lmreach.config import LoadConfig, Settings
 
 CopyKind = Literal["rope", "nope", "alibi", "hard_alibi", "mamba", "lstm"]
 CopyTaskName = Literal["copy", "prefix_ngram", "suffix_ngram", "duplicate_ngram"]
@@ -26,6 +26,11 @@ class CopyTrainConfig(Settings):
     fine_tune: str | None = Field(
         default=None, description="model to fine-tune instead of training from scratch"
     )
+    revision: str | None = Field(
+        default=None, description="branch, tag or commit of a hub model to fine-tune"
+    )
+    offline: bool = Field(default=False, description="never open a connection for it")
+    trust_remote_code: bool = Field(default=False, description="allow code shipped with it")
     resize: bool = Field(
         default=False,
         description="fine-tuning: give every symbol a new row instead of taking tokens the model has",
@@ -71,6 +76,16 @@ class CopyTrainConfig(Settings):
         default=0.99, description="what the lower 95 % limit of exact match must be over"
     )
     save_every: Count = Field(default=200, description="steps between checkpoints")
+
+    @property
+    def load_parent(self) -> LoadConfig:
+        """Return how the model to fine-tune is brought in: float32, on the CPU until training places it."""
+        return LoadConfig(
+            device="cpu",
+            revision=self.revision,
+            offline=self.offline,
+            trust_remote_code=self.trust_remote_code,
+        )
 
     @model_validator(mode="after")
     def _lengths_in_order(self) -> Self:

@@ -126,3 +126,17 @@ def test_refusals_are_one_line(
     assert len(shown) == 1
     assert told in shown[0]
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--dtype", "bfloat16"], "--precision"),
+        (["--revision", "main"], "hub"),
+    ],
+)
+def test_load_options_reach_the_model_to_fine_tune_or_are_refused(
+    options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*QUICK, "--fine-tune", "builtin:verse", *options, "--out", str(tmp_path / "run")) == 2
+    assert words in capsys.readouterr().err

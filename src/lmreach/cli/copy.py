@@ -100,6 +100,9 @@ def copy(
 
     own = {
         "fine_tune": fine_tune,
+        "revision": load.revision if fine_tune else None,
+        "offline": (load.offline or None) if fine_tune else None,
+        "trust_remote_code": (load.trust_remote_code or None) if fine_tune else None,
         "resize": resize or None,
         "task": task,
         "letters": alphabet or None,
@@ -116,6 +119,10 @@ def copy(
     training = {name: value for name, value in own.items() if value is not None}
     if model is not None:
         _only_when_trained({**training, "test_alphabet": test_alphabet or None}, task)
+    elif load.dtype != "float32":
+        raise InputError(
+            problem("float32 weights in training", f"--dtype {load.dtype}", "use --precision bf16 or fp16")
+        )
     train = None
     device = "cpu" if load.device == "cpu" else "auto"
     if model is None:

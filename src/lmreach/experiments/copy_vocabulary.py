@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from lmreach.config import LoadConfig
 from lmreach.config_copy import CopyTrainConfig
 from lmreach.errors import InputError, problem
 from lmreach.experiments.copy_tasks import CopyTask
@@ -30,7 +29,7 @@ def parent(config: CopyTrainConfig, task: CopyTask) -> tuple[Any, Any, CopyTask]
         If a letter is no single token of the model, or its context is too short for a training context.
     """
     assert config.fine_tune is not None, "asked for by the caller only then"
-    loaded = load(config.fine_tune, LoadConfig(device="cpu"))
+    loaded = load(config.fine_tune, config.load_parent)
     context = loaded.facts.context
     if context is not None and config.pack > context:
         wanted = f"a packed context of at most {context} positions, those of {loaded.facts.name}"

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lmreach.config import LoadConfig
 from lmreach.config_copy import CopyTrainConfig
 from lmreach.errors import InputError, problem
 from lmreach.experiments.copy_measure import check_room
@@ -80,7 +79,7 @@ def check(config: CopyConfig) -> None:
 def _context(asked: CopyTrainConfig) -> int | None:
     """Return the positions that the model to be trained takes; None: any number."""
     if asked.fine_tune is not None:
-        return load(asked.fine_tune, LoadConfig(device="cpu")).facts.context
+        return load(asked.fine_tune, asked.load_parent).facts.context
     return None if asked.kind in ("mamba", "lstm") else asked.context
 
 

@@ -132,6 +132,7 @@ def test_refusals_are_one_line(
     ("options", "words"),
     [
         (["--dtype", "bfloat16"], "--precision"),
+        (["--device", "cuda:1"], "CUDA_VISIBLE_DEVICES"),
         (["--revision", "main"], "hub"),
     ],
 )

@@ -23,7 +23,7 @@ def tried(reach: list[int], lengths: tuple[int, ...] = LENGTHS) -> list[dict[int
     return [{n: r >= n for n in lengths} for r in reach]
 
 
-def same(one: PointCurve, other: PointCurve) -> None:
+def assert_same(one: PointCurve, other: PointCurve) -> None:
     assert one.fit == other.fit
     assert one.as_dict()["points"] == other.as_dict()["points"]
     assert one.free == other.free
@@ -89,7 +89,7 @@ def test_with_one_length_a_string_brackets_and_points_are_the_same_likelihood(
 def test_order_of_strings_does_not_matter(reach: list[int], random) -> None:
     mixed = list(reach)
     random.shuffle(mixed)
-    same(point_curve(tried(reach)), point_curve(tried(mixed)))
+    assert_same(point_curve(tried(reach)), point_curve(tried(mixed)))
 
 
 @settings(deadline=None, max_examples=15)

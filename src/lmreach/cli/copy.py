@@ -119,15 +119,11 @@ def copy(
     training = {name: value for name, value in own.items() if value is not None}
     if model is not None:
         _only_when_trained({**training, "test_alphabet": test_alphabet or None}, task)
-    elif load.dtype != "float32":
-        raise InputError(
-            problem("float32 weights in training", f"--dtype {load.dtype}", "use --precision bf16 or fp16")
-        )
     train = None
-    device = "cpu" if load.device == "cpu" else "auto"
     if model is None:
+        _can_train_so(load)
         train = CopyTrainConfig.preset(
-            preset, kind or "rope", **_sensible(training), seed=seed, device=device
+            preset, kind or "rope", **_sensible(training), seed=seed, device=load.device
         )
     config = CopyConfig(
         train=train,
@@ -205,6 +201,18 @@ def _one_subject(model: str | None, fine_tune: str | None, kind: str | None) -> 
     if len(given) > 1:
         raise InputError(
             problem("one of --kind, --fine-tune and --model", " and ".join(given), "leave the others out")
+        )
+
+
+def _can_train_so(load: LoadConfig) -> None:
+    """Refuse model options that training has others for: they would be passed over in silence."""
+    if load.dtype != "float32":
+        raise InputError(
+            problem("float32 weights in training", f"--dtype {load.dtype}", "use --precision bf16 or fp16")
+        )
+    if load.device not in ("auto", "cpu"):
+        raise InputError(
+            problem("--device auto or cpu in training", load.device, "choose a GPU by CUDA_VISIBLE_DEVICES")
         )
 
 

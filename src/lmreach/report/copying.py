@@ -15,6 +15,7 @@ from lmreach.report.drawing import (
     MUTED,
     PAPER,
     Figure,
+    Look,
     look,
     rows,
     spread,
@@ -119,17 +120,7 @@ def _copied(found: Sequence[Record], counted: str, x: alt.X | alt.Y) -> list[alt
     return [
         alt.Chart(data).mark_area(color=style.colour, opacity=0.15).encode(x=x, y=_y("low"), y2="high"),
         alt.Chart(data).mark_line(color=style.colour, strokeWidth=2).encode(x=x, y=_y()),
-        alt.Chart(data)
-        .mark_point(
-            shape=style.shape,
-            size=40,
-            filled=True,
-            fill=style.colour,
-            stroke=PAPER,
-            strokeWidth=0.8,
-            opacity=1,
-        )
-        .encode(x=x, y=_y()),
+        _dots(data, style, 40, x),
     ]
 
 
@@ -140,18 +131,23 @@ def _characters(found: Sequence[Record], x: alt.X | alt.Y) -> list[alt.Chart]:
         alt.Chart(data)
         .mark_line(color=style.colour, strokeWidth=1.5, strokeDash=style.dash)
         .encode(x=x, y=_y()),
-        alt.Chart(data)
-        .mark_point(
-            shape=style.shape,
-            size=34,
-            filled=True,
-            fill=style.colour,
-            stroke=PAPER,
-            strokeWidth=0.8,
-            opacity=1,
-        )
-        .encode(x=x, y=_y()),
+        _dots(data, style, 34, x),
     ]
+
+
+def _dots(data: alt.Data, style: Look, size: int, x: alt.X | alt.Y) -> alt.Chart:
+    """Draw a filled mark at every length, set off from lines beneath it."""
+    mark = alt.Chart(data).mark_point(
+        shape=style.shape,
+        size=size,
+        filled=True,
+        fill=style.colour,
+        stroke=PAPER,
+        strokeWidth=0.8,
+        opacity=1,
+    )
+    dots: alt.Chart = mark.encode(x=x, y=_y())
+    return dots
 
 
 def _crammed(crammed: Sequence[Record], axis: Axis, x: alt.X | alt.Y) -> list[alt.Chart]:

@@ -14,6 +14,7 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.study import census
 from lmreach.study.census import CensusConfig, census_section, resume_census, run_census
 from lmreach.study.census_answer import is_reachable, save_answer
+from tests.study.stopping import After
 
 REAL = CensusConfig(model="builtin:random", n=3, prompt_tokens=(1, 2), prompts=300)
 GRID = CensusConfig(model="tiny:llama,width=2,vocab=4", n=5, grid=2, m=(1, 2, 3))
@@ -31,17 +32,6 @@ def counted(folder: Path) -> dict[str, Any]:
     for entry in [*found["grids"], *found["tokens"]]:
         entry.pop("seconds")
     return found
-
-
-class After:
-    """Says stop at the n-th question."""
-
-    def __init__(self, questions: int) -> None:
-        self.left = questions
-
-    def __call__(self) -> bool:
-        self.left -= 1
-        return self.left < 0
 
 
 @pytest.mark.parametrize("config", [REAL, GRID], ids=["tokens", "grid"])

@@ -13,6 +13,7 @@ from lmreach.models.load import load
 from lmreach.study import copying, run
 from lmreach.study.copy_results import fall_lengths, layouts_section, mistakes_section, n50_of
 from lmreach.study.copying import CopyConfig, copy_section, resume_copying, run_copying
+from tests.study.stopping import After
 
 TRAINING: dict[str, Any] = {
     "kind": "rope",
@@ -48,17 +49,6 @@ def measured(folder: Path) -> dict[str, Any]:
         for point in found["training"]["curve"]:
             point.pop("seconds")
     return found
-
-
-class After:
-    """Says stop at the n-th question."""
-
-    def __init__(self, questions: int) -> None:
-        self.left = questions
-
-    def __call__(self) -> bool:
-        self.left -= 1
-        return self.left < 0
 
 
 @pytest.mark.parametrize("config", [TRAINED, AS_IT_IS], ids=["trained", "as it is"])

@@ -2,10 +2,11 @@
 
     python benchmarks/cram_reach.py builtin:random --m 4 --strings 64
     python benchmarks/cram_reach.py builtin:verse --m 1 --strings 64 --only "default" "lr 1"
+    python benchmarks/cram_reach.py SMOLLM2.gguf --start-scale 10000 --max-steps 100 --search-dtype bfloat16
 
-The engine runs as it is; a variant replaces its loss or its starts, or changes settings. `default` is the
-engine's own. Cost is in model positions per string, 3 for a position stepped forth and back. Prints one JSON
-line each.
+The engine runs as it is; a variant replaces its loss, its starts or its step, or changes settings. `default`
+is the engine's own. Cost is in model positions per string, 3 for a position stepped forth and back. Prints
+one JSON line each.
 """
 
 import argparse
@@ -23,10 +24,12 @@ from torch.nn.functional import softplus
 from lmreach.config import CramConfig
 from lmreach.engine.keys import key_seed
 from lmreach.experiments import cram as engine
+from lmreach.experiments.rows import Rows, _unit
 from lmreach.experiments.scoring import Score, leading
 from lmreach.experiments.targets import draw
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.search_copy import search_copy
 from lmreach.stats.accessibility import half_length
 
 # Loss of a position from: lead of the target over the log-sum of the rest, its margin over the largest of the
@@ -36,6 +39,7 @@ Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 OBJECTIVES: dict[str, Loss] = {
     "cross-entropy": lambda lead, margin, hit, behind: softplus(-lead),
     "unsolved x 3": lambda lead, margin, hit, behind: softplus(-lead) * torch.where(hit, 1.0, 3.0),
+    "unsolved x 6": lambda lead, margin, hit, behind: softplus(-lead) * torch.where(hit, 1.0, 6.0),
     "unsolved x 12": lambda lead, margin, hit, behind: softplus(-lead) * torch.where(hit, 1.0, 12.0),
     "unsolved x 50": lambda lead, margin, hit, behind: softplus(-lead) * torch.where(hit, 1.0, 50.0),
     "first miss x 3": lambda lead, margin, hit, behind: softplus(-lead) * torch.where(hit | behind, 1.0, 3.0),
@@ -53,6 +57,8 @@ SETTINGS: dict[str, dict[str, object]] = {
     "lr 0.25": {"lr": 0.25},
     "lr 1": {"lr": 1.0},
     "lr 2": {"lr": 2.0},
+    "unsolved x 1 to 12": {"unsolved_weight": 1.0},
+    "unsolved x 2 to 30": {"unsolved_weight_end": 30.0},
     "lr_end 0.01": {"lr_end": 0.01},
     "lr_end 0.1": {"lr_end": 0.1},
     "no decay": {"lr_end": 0.5},
@@ -73,7 +79,15 @@ SETTINGS: dict[str, dict[str, object]] = {
 def with_loss(loss: Loss) -> Callable[..., Score]:
     """Return a stand-in for the engine's `score` that holds all logits: right for small vocabularies."""
 
-    def score(model: LoadedModel, hidden: Tensor, ids: Tensor, scored: Tensor, **_kept: object) -> Score:
+    def score(
+        model: LoadedModel,
+        hidden: Tensor,
+        ids: Tensor,
+        scored: Tensor,
+        *,
+        slack: float = 0.0,
+        **_kept: object,
+    ) -> Score:
         leaf = hidden.detach().requires_grad_(True)
         logits = model.head_logits(leaf)
         own = logits.gather(-1, ids[..., None])[..., 0]
@@ -85,7 +99,8 @@ def with_loss(loss: Loss) -> Callable[..., Score]:
         share = scored / scored.sum(dim=1, keepdim=True)
         (grad,) = torch.autograd.grad((loss(lead, margin, hit, behind) * share).sum(), leaf)
         plain = (softplus(-lead.detach()) * share).sum(dim=1)
-        return Score(plain, prefix, prefix, hit.sum(dim=1), grad)
+        near = scored & (margin.detach() >= -slack * logits.detach().amax(-1).abs())
+        return Score(plain, prefix, leading(near | hit), hit.sum(dim=1), grad)
 
     return score
 
@@ -116,7 +131,90 @@ STARTS = {
 }
 
 
-def measure(model: LoadedModel, ids: np.ndarray, m: int, config: CramConfig) -> tuple[np.ndarray, float]:
+def plain_adam(rows: Rows, grad: Tensor, rate: Tensor, beta1: float, beta2: float) -> None:
+    """Step as Adam does: gradients with their sizes, no Nesterov look-ahead."""
+    rows.steps += 1
+    rows.moment1.lerp_(grad, 1 - beta1)
+    rows.moment2.lerp_(grad * grad, 1 - beta2)
+    count = rows.steps.float()[:, None, None]
+    first, second = rows.moment1 / (1 - beta1**count), rows.moment2 / (1 - beta2**count)
+    rows.vectors = rows.vectors - rate[:, None, None] * first / (second.sqrt() + 1e-12)
+
+
+def unit_adam(rows: Rows, grad: Tensor, rate: Tensor, beta1: float, beta2: float) -> None:
+    """Step as Adam does along unit gradients."""
+    plain_adam(rows, _unit(grad), rate, beta1, beta2)
+
+
+def one_rate(rows: Rows, grad: Tensor, rate: Tensor, beta1: float, beta2: float) -> None:
+    """Step with momentum along unit gradients, every coordinate at the same rate."""
+    rows.steps += 1
+    rows.moment1.lerp_(_unit(grad), 1 - beta1)
+    rows.vectors = rows.vectors - rate[:, None, None] * rows.moment1 / (
+        1 - beta1 ** rows.steps.float()[:, None, None]
+    )
+
+
+_DESCEND = Rows.descend
+
+
+def on_spheres(rows: Rows, grad: Tensor, rate: Tensor, beta1: float, beta2: float) -> None:
+    """Step as the engine does, then give every vector its length back."""
+    length = rows.vectors.norm(dim=-1, keepdim=True)
+    _DESCEND(rows, grad, rate, beta1, beta2)
+    rows.vectors = rows.vectors * length / rows.vectors.norm(dim=-1, keepdim=True)
+
+
+def back_to_best(rows: Rows, grad: Tensor, rate: Tensor, beta1: float, beta2: float) -> None:
+    """Step as the engine does, and every 30 steps without growth go back to the best iterate."""
+    _DESCEND(rows, grad, rate, beta1, beta2)
+    idle = rows.steps - rows.grown_at
+    back = (idle > 0) & (idle % 30 == 0)
+    rows.vectors = torch.where(back[:, None, None], rows.best_vectors, rows.vectors)
+
+
+def noisy(rows: Rows, grad: Tensor, rate: Tensor, beta1: float, beta2: float) -> None:
+    """Step as the engine does, with normal noise a tenth as large as the step."""
+    _DESCEND(rows, grad, rate, beta1, beta2)
+    noise = torch.from_numpy(NOISE.standard_normal(rows.vectors.shape, dtype=np.float32))
+    rows.vectors = rows.vectors + 0.1 * rate[:, None, None] * noise
+
+
+NOISE = np.random.default_rng(0)
+STEPS = {
+    "Adam, gradients with their sizes": plain_adam,
+    "Adam, unit gradients": unit_adam,
+    "momentum, unit gradients, one rate for all coordinates": one_rate,
+    "on spheres": on_spheres,
+    "back to the best iterate": back_to_best,
+    "noise": noisy,
+}
+
+
+def warm_start(
+    model: LoadedModel, search: LoadedModel, m: int, n: int, base: CramConfig
+) -> Callable[..., Tensor]:
+    """Start at what 16 other strings ended with after 60 steps."""
+    others = draw(model, "random", 16, n, seed=77).ids
+    found = engine.cram(
+        model,
+        others,
+        m,
+        base.model_copy(update={"max_steps": 60}),
+        generators=[key_seed(f"{i:032x}", 77) for i in range(16)],
+        batch_size=16,
+        search=search,
+    )
+
+    def start(run: engine._Run, index: int) -> Tensor:
+        return torch.from_numpy(found[run.generators[index].integers(16)].vectors.copy())
+
+    return start
+
+
+def measure(
+    model: LoadedModel, search: LoadedModel, ids: np.ndarray, m: int, config: CramConfig
+) -> tuple[np.ndarray, float]:
     """Return reaches and positions per string."""
     positions: list[int] = []
     found = engine.cram(
@@ -126,6 +224,7 @@ def measure(model: LoadedModel, ids: np.ndarray, m: int, config: CramConfig) -> 
         config,
         generators=[key_seed(f"{i:032x}", 0) for i in range(len(ids))],
         batch_size=len(ids),
+        search=search,
         on_step=lambda _rows, count: positions.append(count),
     )
     return np.array([one.reach for one in found]), 3 * sum(positions) / len(ids)
@@ -179,18 +278,18 @@ def gauss_newton(model: LoadedModel, ids: np.ndarray, m: int, steps: int) -> tup
 
 
 def variants(
-    model: LoadedModel, ids: np.ndarray, m: int, base: CramConfig
+    model: LoadedModel, search: LoadedModel, ids: np.ndarray, m: int, base: CramConfig
 ) -> dict[str, Callable[[], object]]:
     """Return what can be run, by name."""
 
     def plain(**change: object) -> Callable[[], object]:
-        return lambda: measure(model, ids, m, base.model_copy(update=change))
+        return lambda: measure(model, search, ids, m, base.model_copy(update=change))
 
     def patched(where: object, name: str, what: object) -> Callable[[], object]:
         def run() -> object:
             with ExitStack() as stack:
                 stack.enter_context(patch.object(where, name, what))
-                return measure(model, ids, m, base)
+                return measure(model, search, ids, m, base)
 
         return run
 
@@ -199,7 +298,14 @@ def variants(
         f"objective: {name}": patched(engine, "score", with_loss(loss)) for name, loss in OBJECTIVES.items()
     }
     found |= {f"start: {name}": patched(engine._Run, "_start_vectors", how) for name, how in STARTS.items()}
+    found |= {f"step: {name}": patched(Rows, "descend", how) for name, how in STEPS.items()}
+
+    def warm() -> object:
+        return patched(engine._Run, "_start_vectors", warm_start(model, search, m, ids.shape[1], base))()
+
+    found["start: solutions of other strings"] = warm
     found |= {name: plain(**change) for name, change in SETTINGS.items()}
+    found["2 starts of half the steps"] = plain(restarts=2, max_steps=base.max_steps // 2)
     found["second order: Gauss-Newton, 80 steps"] = lambda: gauss_newton(model, ids, m, 80)
     return found
 
@@ -211,12 +317,15 @@ def main() -> None:
     parser.add_argument("--targets", default="random")
     parser.add_argument("--strings", type=int, default=64)
     parser.add_argument("--start-scale", type=float, default=1.0)
+    parser.add_argument("--max-steps", type=int, default=CramConfig().max_steps)
+    parser.add_argument("--search-dtype", default="auto", help="number format of the steps")
     parser.add_argument("--only", nargs="*", help="names to run; default: all")
     words = parser.parse_args()
     model = load(words.model)
     ids = draw(model, words.targets, words.strings, 64 * words.m, seed=0).ids
-    base = CramConfig(start_scale=words.start_scale)
-    for name, run in variants(model, ids, words.m, base).items():
+    base = CramConfig(start_scale=words.start_scale, max_steps=words.max_steps)
+    search = search_copy(model, words.search_dtype).model
+    for name, run in variants(model, search, ids, words.m, base).items():
         if words.only and name not in words.only:
             continue
         begun = time.process_time()
@@ -229,6 +338,9 @@ def main() -> None:
                     "m": words.m,
                     "targets": words.targets,
                     "strings": words.strings,
+                    "max_steps": words.max_steps,
+                    "start_scale": words.start_scale,
+                    "steps_in": str(search.dtype).removeprefix("torch."),
                     "variant": name,
                     "n50": n50.as_dict(),
                     "mean_reach": round(float(reach.mean()), 2),

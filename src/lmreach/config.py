@@ -81,7 +81,10 @@ class CramConfig(Settings):
     beta1: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.85, description="Adam's first decay")
     beta2: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's second decay")
     unsolved_weight: Annotated[float, Field(gt=0)] = Field(
-        default=6.0, description="weight in the loss of a position not yet emitted, beside 1"
+        default=2.0, description="first weight in the loss of a position not yet emitted, beside 1"
+    )
+    unsolved_weight_end: Annotated[float, Field(gt=0)] = Field(
+        default=12.0, description="last weight in the loss of a position not yet emitted, beside 1"
     )
     restarts: Annotated[int, Field(ge=1)] = Field(default=1, description="starts per string; the best counts")
     bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")

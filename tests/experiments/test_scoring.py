@@ -61,6 +61,11 @@ def test_unsolved_positions_pull_harder_and_solved_ones_as_before() -> None:
     factor[0, 1] = 6.0
     torch.testing.assert_close(heavy.hidden_grad, factor[..., None] * plain.hidden_grad)
     torch.testing.assert_close(heavy.loss, plain.loss)
+    ids[1, 3] = (ids[1, 3] + 1) % model.facts.rows
+    each = scoring.score(model, hidden, ids, scored, unsolved=torch.tensor([6.0, 2.0]))
+    factor[1, 3] = 2.0
+    plain = scoring.score(model, hidden, ids, scored)
+    torch.testing.assert_close(each.hidden_grad, factor[..., None] * plain.hidden_grad)
 
 
 def test_near_is_the_prefix_with_some_slack() -> None:

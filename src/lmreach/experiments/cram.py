@@ -214,26 +214,21 @@ class _Run:
         grad, positions = torch.zeros_like(rows.vectors), 0
         for some in buckets(lengths, most=MOST.get(rows.vectors.device.type, MOST["cuda"])):
             places = torch.from_numpy(some).to(rows.index.device)
-            found = self._pass(
-                rows.index[places], rows.vectors[places], rows.frontier[places], rows.best[places]
-            )
+            found = self._pass(rows, places)
             prefix[places], loss[places], grad[places] = found
             positions += int(lengths[some].max()) * len(some)
         rows.note(prefix, loss, self._next_frontier(prefix, rows))
-        rows.adam(grad, self._learning_rate(rows), self.config.beta1, self.config.beta2)
+        rows.descend(grad, self._learning_rate(rows), self.config.beta1, self.config.beta2)
         return positions
 
     def _pass(
-        self,
-        index: Int[Tensor, " r"],
-        vectors: Float[Tensor, "r m d"],
-        frontier: Int[Tensor, " r"],
-        best: Int[Tensor, " r"],
+        self, rows: Rows, places: Int[Tensor, " r"]
     ) -> tuple[Int[Tensor, " r"], Float[Tensor, " r"], Float[Tensor, "r m d"]]:
         """Return prefix, loss and gradient of some rows, from one pass forth and back."""
+        frontier, best = rows.frontier[places], rows.best[places]
         width = int(frontier.max())
-        ids = self.ids[index, :width]
-        vectors = vectors.detach().requires_grad_(True)
+        ids = self.ids[rows.index[places], :width]
+        vectors = rows.vectors[places].detach().requires_grad_(True)
         inputs = self._inputs(vectors, ids[:, : width - 1])
         hidden = self.search.hidden(inputs)[:, inputs.shape[1] - width :]
         scored = torch.arange(width, device=ids.device) < frontier[:, None]
@@ -243,7 +238,7 @@ class _Run:
             hidden,
             ids,
             scored,
-            unsolved=self.config.unsolved_weight,
+            unsolved=self._unsolved_weight(rows.steps[places]),
             slack=0.0 if exact else _SLACK,
         )
         (grad,) = torch.autograd.grad(hidden, vectors, result.hidden_grad)
@@ -334,6 +329,15 @@ class _Run:
 
     def _inputs(self, vectors: Float[Tensor, "r m d"], ids: Int[Tensor, "r f"]) -> Float[Tensor, "r l d"]:
         return torch.cat([framed(self.model, vectors, self._frame), self.model.input_vectors(ids)], dim=1)
+
+    def _unsolved_weight(self, steps: Int[Tensor, " r"]) -> Float[Tensor, " r"]:
+        """Geometric growth over each row's own steps.
+
+        As long as a row grows fast, every token's loss helps; towards its end solved tokens, which are made
+        ever surer, pull away from those that could still be had.
+        """
+        first, last = self.config.unsolved_weight, self.config.unsolved_weight_end
+        return first * (last / first) ** (steps.float() / self.config.max_steps).clamp(max=1.0)
 
     def _learning_rate(self, rows: Rows) -> Float[Tensor, " r"]:
         """Cosine decay over each row's own steps, in units of its own RMS (at least that of real inputs).

@@ -9,6 +9,7 @@ from torch import Tensor
 from lmreach.config import CramConfig
 
 _ADAM_EPS = 1e-12
+_TINY = torch.finfo(torch.float32).tiny
 
 
 @dataclass(slots=True)
@@ -82,21 +83,32 @@ class Rows:
         self.grown_at = torch.where(grew, self.steps, self.grown_at)
         self.frontier = frontier
 
-    def adam(
+    def descend(
         self, grad: Float[Tensor, "r m d"], rate: Float[Tensor, " r"], beta1: float, beta2: float
     ) -> None:
-        """Take one Adam step (Kingma and Ba 2015) with each row's own step count."""
+        """Take one Nesterov-Adam step (Dozat 2016) along unit gradients, with each row's own step count.
+
+        Only the direction of a row's gradient enters its moments: its size changes a hundredfold as tokens
+        are solved and lost, and a large one that is remembered holds back the steps after it.
+        """
         self.finite &= torch.isfinite(grad).flatten(1).all(dim=1)
-        grad = torch.where(self.finite[:, None, None], grad, torch.zeros_like(grad))
+        grad = _unit(torch.where(self.finite[:, None, None], grad, torch.zeros_like(grad)))
         self.steps += 1
         self.moment1.lerp_(grad, 1 - beta1)
         self.moment2.lerp_(grad * grad, 1 - beta2)
         count = self.steps.float()[:, None, None]
-        first = self.moment1 / (1 - beta1**count)
+        coming = beta1 * self.moment1 / (1 - beta1 ** (count + 1)) + (1 - beta1) * grad / (1 - beta1**count)
         second = self.moment2 / (1 - beta2**count)
-        self.vectors = self.vectors - rate[:, None, None] * first / (second.sqrt() + _ADAM_EPS)
+        self.vectors = self.vectors - rate[:, None, None] * coming / (second.sqrt() + _ADAM_EPS)
 
     def done(self, n: int, config: CramConfig) -> Bool[Tensor, " r"]:
         """Return which rows are finished: all solved, out of steps or patience, or not finite."""
         idle = self.steps - self.grown_at > config.patience
         return (self.best >= n) | (self.steps >= config.max_steps) | idle | ~self.finite
+
+
+def _unit(grad: Float[Tensor, "r m d"]) -> Float[Tensor, "r m d"]:
+    """Return each row's gradient with a root mean square coordinate of 1; zeros stay."""
+    # By the largest coordinate first: squares of gradients at very long vectors would underflow.
+    grad = grad / grad.abs().amax(dim=(1, 2), keepdim=True).clamp(min=_TINY)
+    return grad / grad.square().mean(dim=(1, 2), keepdim=True).sqrt().clamp(min=_TINY)

@@ -43,7 +43,7 @@ def score(
     ids: Int[Tensor, "r f"],
     scored: Bool[Tensor, "r f"],
     *,
-    unsolved: float = 1.0,
+    unsolved: Float[Tensor, " r"] | float = 1.0,
     slack: float = 0.0,
 ) -> Score:
     """Score target ids from final hidden states.
@@ -57,7 +57,8 @@ def score(
     scored
         Which positions count; each row's are a leading run of at least one.
     unsolved
-        Weight, in the gradient, of a position whose target id is not the argmax, beside 1 for one whose is.
+        Weight, in the gradient, of a position whose target id is not the argmax, beside 1 for one whose is;
+        for all rows or for each.
     slack
         Share of the largest logit by which a target's may fall short and still count in ``near``: about the
         rounding of the format the logits were made in.
@@ -70,10 +71,12 @@ def score(
     flat = hidden.detach()[scored]
     wanted = ids[scored]
     weight = (1.0 / scored.sum(dim=1))[:, None].expand_as(scored)[scored]
+    factor = torch.as_tensor(unsolved, device=weight.device, dtype=weight.dtype).expand(scored.shape[0])
+    heavy = weight * factor[:, None].expand_as(scored)[scored]
     losses, hits, near, grads = [], [], [], []
     chunk = max(1, _LOGITS_AT_ONCE // model.facts.rows)
-    for some, some_ids, some_weight in zip(
-        flat.split(chunk), wanted.split(chunk), weight.split(chunk), strict=True
+    for some, some_ids, some_weight, some_heavy in zip(
+        flat.split(chunk), wanted.split(chunk), weight.split(chunk), heavy.split(chunk), strict=True
     ):
         leaf = some.requires_grad_(True)
         with torch.enable_grad():
@@ -81,7 +84,7 @@ def score(
             loss = torch.nn.functional.cross_entropy(logits, some_ids, reduction="none")
             largest, top = logits.detach().max(dim=-1)
             hit = top == some_ids
-            pull = torch.where(hit, some_weight, unsolved * some_weight)
+            pull = torch.where(hit, some_weight, some_heavy)
             (grad,) = torch.autograd.grad((loss * pull).sum(), leaf)
         own = logits.detach().gather(1, some_ids[:, None])[:, 0]
         losses.append(loss.detach() * some_weight)

@@ -10,6 +10,7 @@ from lmreach.config import CramConfig
 from lmreach.experiments.cram import Crammed, cram
 from lmreach.models.loaded import LoadedModel
 from lmreach.stats.accessibility import curve, half_length
+from lmreach.study.search import prepare
 
 __all__ = ["cram_entry", "cram_strings"]
 
@@ -34,17 +35,21 @@ def cram_strings(
     room = _MOST if context is None else min(_MOST, context - m)
     limit = max(1, min(_PER_VECTOR * m, room))
     config = CramConfig(strings=strings, max_steps=steps, n_max=limit, seed=seed)
+    search = prepare(model, config, m=m, stop=stop)
     drawn = [np.random.default_rng([seed, 12, i]).integers(symbols.size, size=limit) for i in range(strings)]
     found = cram(
         model,
         symbols[np.stack(drawn)],
         m,
-        config,
+        search.config,
         generators=[np.random.default_rng([seed, 13, m, i]) for i in range(strings)],
         batch_size=strings,
+        search=search.model,
         stop=stop,
     )
-    return cram_entry(m, limit, found) if len(found) == strings else None
+    if len(found) < strings:
+        return None
+    return cram_entry(m, limit, found) | {"start_scale": search.config.start_scale}
 
 
 def cram_entry(m: int, limit: int, found: list[Crammed]) -> dict[str, Any]:

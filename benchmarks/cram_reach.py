@@ -67,6 +67,7 @@ SETTINGS: dict[str, dict[str, object]] = {
     "betas 0.9, 0.9": {"beta1": 0.9},
     "look-ahead 2": {"lookahead": 2},
     "look-ahead 8": {"lookahead": 8},
+    "start x 1": {"start_scale": 1.0},
     "start x 10": {"start_scale": 10.0},
     "start x 100": {"start_scale": 100.0},
     "start x 10,000": {"start_scale": 1e4},

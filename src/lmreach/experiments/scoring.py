@@ -81,17 +81,37 @@ def score(
         leaf = some.requires_grad_(True)
         with torch.enable_grad():
             logits = model.head_logits(leaf)
-            loss = torch.nn.functional.cross_entropy(logits, some_ids, reduction="none")
-            largest, top = logits.detach().max(dim=-1)
-            hit = top == some_ids
-            pull = torch.where(hit, some_weight, some_heavy)
-            (grad,) = torch.autograd.grad((loss * pull).sum(), leaf)
-        own = logits.detach().gather(1, some_ids[:, None])[:, 0]
-        losses.append(loss.detach() * some_weight)
+        loss, hit, close, pull = _softmax_gradient(logits.detach(), some_ids, some_weight, some_heavy, slack)
+        grads.append(torch.autograd.grad(logits, leaf, pull)[0])
+        losses.append(loss * some_weight)
         hits.append(hit)
-        near.append(hit | (own >= largest - slack * largest.abs()))
-        grads.append(grad)
+        near.append(close)
     return _gather(hidden, scored, torch.cat(losses), torch.cat(hits), torch.cat(near), torch.cat(grads))
+
+
+def _softmax_gradient(
+    logits: Float[Tensor, "p rows"],
+    ids: Int[Tensor, " p"],
+    weight: Float[Tensor, " p"],
+    heavy: Float[Tensor, " p"],
+    slack: float,
+) -> tuple[Float[Tensor, " p"], Bool[Tensor, " p"], Bool[Tensor, " p"], Float[Tensor, "p rows"]]:
+    """Return cross-entropies, hits, near hits, and the gradient of the weighted sum at the logits.
+
+    Written out because memory passes over the logits cost as much as the products that make them: one softmax
+    serves loss, gradient and, with the target's own entry taken out, the argmax. Equal logits are no hit.
+    """
+    at = ids[:, None]
+    own, largest = logits.gather(1, at), logits.amax(dim=1, keepdim=True)
+    shares = logits.softmax(dim=1)
+    mine = shares.gather(1, at)
+    rest = shares.scatter_(1, at, 0.0).amax(dim=1, keepdim=True)
+    hit = mine > rest
+    pull = torch.where(hit, weight[:, None], heavy[:, None])
+    loss = largest - own - torch.maximum(mine, rest).log()
+    grad = shares.mul_(pull).scatter_(1, at, (mine - 1) * pull)
+    near = hit | (own >= largest - slack * largest.abs())
+    return loss[:, 0], hit[:, 0], near[:, 0], grad
 
 
 def _gather(

@@ -91,6 +91,18 @@ def test_more_restarts_never_reach_less(random_model) -> None:
     assert all(b.steps > a.steps for a, b in zip(once, thrice, strict=True))
 
 
+def test_growing_says_whose_steps_ended_too_early(random_model) -> None:
+    """Rows cut off in their first steps still grow; those done with their target, or given up, do not."""
+    ids = draw(random_model, "random", 32, 12, seed=4).ids
+    short = run(random_model, ids, config=QUICK.model_copy(update={"max_steps": 20, "lr_end": 0.5}))
+    assert 0 < sum(one.growing for one in short) < 32
+    assert all(one.outcome == "spent" for one in short if one.growing)
+    easy = run(random_model, ids[:, :2])
+    assert all(one.outcome == "hit_limit" and not one.growing for one in easy if one.reach == 2)
+    idle = run(random_model, ids, config=QUICK.model_copy(update={"max_steps": 2000, "patience": 40}))
+    assert not any(one.growing for one in idle)
+
+
 def test_weights_stay_frozen(random_model) -> None:
     before = fingerprint(random_model.model)
     run(random_model, draw(random_model, "random", 2, 6, seed=0).ids)

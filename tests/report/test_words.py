@@ -56,6 +56,16 @@ def test_verdicts_are_said_and_no_number_is_made_up(verdict, said):
     assert " times (" not in text, "no ratio to a limit without a measured slope"
 
 
+@pytest.mark.parametrize(("growing", "said"), [(16, False), (17, True), (32, True)])
+def test_lengths_that_the_number_of_steps_set_are_said_to_be(growing, said):
+    results = sample.study()
+    found = results["results"]["accessibility"]
+    for record in found:
+        record["still_growing"] = growing
+    total = growing * len(found)
+    assert (f"{total} of {32 * len(found)} strings still grew in the last tenth" in headline(results)) is said
+
+
 def test_nothing_measured():
     assert words.headline(sample.empty()) == [
         "Nothing was measured in this run, so it does not say what can be reached.",

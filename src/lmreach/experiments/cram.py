@@ -14,7 +14,7 @@ Letters of shapes: r rows in the batch, m prompt vectors, n target ids, d width,
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -63,6 +63,9 @@ class Crammed:
         Longest prefix seen in a teacher-forced pass; larger than ``reach`` only if decoding disagreed.
     steps
         Optimiser steps spent, over all restarts.
+    growing
+        Whether it used all its steps and its prefix grew in the last tenth of them: more steps would then
+        most likely reach further.
     """
 
     index: int
@@ -72,6 +75,7 @@ class Crammed:
     smallest_gap: float | None
     proposed: int
     steps: int
+    growing: bool = False
 
     @property
     def censored(self) -> bool:
@@ -276,7 +280,7 @@ class _Run:
         previous = self._best.pop(index, None)
         if previous is not None:
             better = max(previous, result, key=lambda one: one.reach)
-            result = _with_steps(better, previous.steps + result.steps)
+            result = replace(better, steps=previous.steps + result.steps)
         if self._restarts_left[index] > 0 and result.reach < self.n:
             self._restarts_left[index] -= 1
             self._best[index] = result
@@ -289,14 +293,17 @@ class _Run:
     def _confirm(self, rows: Rows, place: int, index: int) -> Crammed:
         vectors = rows.best_vectors[place]
         emission = emitted_prefix(self.model, vectors, self.targets[index], frame=self._frame)
+        outcome = self._outcome(rows, place, emission.reach)
+        late = int(rows.grown_at[place]) >= 0.9 * self.config.max_steps
         return Crammed(
             index=index,
             reach=emission.reach,
-            outcome=self._outcome(rows, place, emission.reach),
+            outcome=outcome,
             vectors=vectors.cpu().numpy().copy(),
             smallest_gap=emission.smallest_gap,
             proposed=int(rows.best[place]),
             steps=int(rows.steps[place]),
+            growing=outcome == "spent" and late,
         )
 
     def _outcome(self, rows: Rows, place: int, reach: int) -> Outcome:
@@ -350,15 +357,3 @@ class _Run:
         share = 0.5 * (1.0 + torch.cos(math.pi * done))
         own = rows.vectors.square().mean(dim=(1, 2)).sqrt().clamp(min=self.model.input_rms)
         return own * (config.lr_end + (config.lr - config.lr_end) * share)
-
-
-def _with_steps(result: Crammed, steps: int) -> Crammed:
-    return Crammed(
-        index=result.index,
-        reach=result.reach,
-        outcome=result.outcome,
-        vectors=result.vectors,
-        smallest_gap=result.smallest_gap,
-        proposed=result.proposed,
-        steps=steps,
-    )

@@ -73,7 +73,13 @@ def headline(results: Record) -> list[str]:
 
     Only values present in the results are used; where one is missing the sentence says so.
     """
-    return [*protocol_notes(results), *_first_vector(results), *_further(results), *_limit(results)]
+    return [
+        *protocol_notes(results),
+        *_first_vector(results),
+        *_further(results),
+        *_cut_short(results),
+        *_limit(results),
+    ]
 
 
 def protocol_notes(results: Record) -> list[str]:
@@ -183,6 +189,18 @@ def _further(results: Record) -> list[str]:
     said = [f"Each further vector adds {join(known)}{_span(results)}."] if known else []
     return said + [
         f"How much a further vector adds in {join(k)} is not known: {why}." for why, k in unknown.items()
+    ]
+
+
+def _cut_short(results: Record) -> list[str]:
+    """Say so where most strings still grew when their steps ended: their number is one of steps, not of m."""
+    found = [r for r in reading.records(results, "accessibility") if is_number(r.get("still_growing"))]
+    growing, strings = (sum(record[name] for record in found) for name in ("still_growing", "strings"))
+    if not strings or 2 * growing <= strings:
+        return []
+    return [
+        f"{growing} of {strings} strings still grew in the last tenth of their steps: these lengths are set "
+        "by the number of steps, most of all at large m, and would most likely rise with more (--max-steps)."
     ]
 
 

@@ -33,6 +33,7 @@ def crammed_record(
         "proposed": one.proposed,
         "smallest_gap": one.smallest_gap,
         "steps": one.steps,
+        "growing": one.growing,
         "seconds": round(seconds, 3),
         "ids": [int(i) for i in ids],
         "text": model.text(ids[:shown]),

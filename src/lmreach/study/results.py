@@ -115,6 +115,7 @@ def _cell_entry(
         "limit": limit,
         "reaches": reach.tolist(),
         "censored": censored.tolist(),
+        "still_growing": sum(bool(trial.get("growing")) for trial in kept),
         "n50": n50.as_dict(),
         "relative_width": n50.relative_width,
         "curve": shape.as_dict(),

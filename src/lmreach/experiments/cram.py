@@ -25,8 +25,9 @@ from torch import Tensor
 from lmreach.config import CramConfig
 from lmreach.errors import InputError, problem
 from lmreach.experiments.buckets import MOST, buckets
+from lmreach.experiments.competitors import FROM_ROWS, Competitors, score_among
 from lmreach.experiments.rows import Rows
-from lmreach.experiments.scoring import emitted, score
+from lmreach.experiments.scoring import Score, emitted, score
 from lmreach.models.decode import emitted_prefix
 from lmreach.models.frame import frame_of, framed
 from lmreach.models.loaded import LoadedModel
@@ -196,6 +197,8 @@ class _Run:
         self._best: dict[int, Crammed] = {}
         self._restarts_left = dict.fromkeys(range(len(targets)), config.restarts - 1)
         self._frame = frame_of(model, config.bos, config.prefix, config.suffix)
+        many = model.facts.rows >= FROM_ROWS and model.device.type == "cpu"
+        self._competitors = Competitors() if many else None
 
     def fill(self, rows: Rows | None, waiting: deque[int], batch_size: int) -> Rows | None:
         """Let waiting strings take the free places."""
@@ -236,18 +239,52 @@ class _Run:
         inputs = self._inputs(vectors, ids[:, : width - 1])
         hidden = self.search.hidden(inputs)[:, inputs.shape[1] - width :]
         scored = torch.arange(width, device=ids.device) < frontier[:, None]
-        exact = self.search is self.model
-        result = score(
-            self.search,
-            hidden,
-            ids,
-            scored,
-            unsolved=self._unsolved_weight(rows.steps[places]),
-            slack=0.0 if exact else _SLACK,
-        )
-        (grad,) = torch.autograd.grad(hidden, vectors, result.hidden_grad)
-        prefix = result.prefix if exact else self._checked(best, inputs.detach(), ids, result.near)
-        return prefix, result.loss, grad
+        index, steps = rows.index[places], rows.steps[places]
+        full, exact = self._due(index, steps), self.search is self.model
+        loss, near = torch.zeros_like(frontier, dtype=torch.float32), torch.zeros_like(frontier)
+        pull = torch.zeros_like(hidden)
+        for some, among in ((full, False), (~full, True)):
+            if bool(some.any()):
+                got = self._score(
+                    index[some], hidden[some], ids[some], scored[some], steps[some], among=among
+                )
+                loss[some], pull[some] = got.loss, got.hidden_grad
+                near[some] = got.near if among or not exact else got.prefix
+        (grad,) = torch.autograd.grad(hidden, vectors, pull)
+        # What all logits of the model itself show needs no second look.
+        sure = full if exact else torch.zeros_like(full)
+        prefix = self._checked(best, inputs.detach(), ids, near, sure)
+        if self._competitors is not None:
+            self._competitors.doubt(index[(near > best) & (prefix < near)])
+        return prefix, loss, grad
+
+    def _due(self, index: Int[Tensor, " r"], steps: Int[Tensor, " r"]) -> Bool[Tensor, " r"]:
+        """Return the rows whose targets are to be scored against all ids."""
+        if self._competitors is None:
+            return torch.ones_like(index, dtype=torch.bool)
+        return self._competitors.due(index, steps)
+
+    def _score(
+        self,
+        index: Int[Tensor, " r"],
+        hidden: Float[Tensor, "r f h"],
+        ids: Int[Tensor, "r f"],
+        scored: Bool[Tensor, "r f"],
+        steps: Int[Tensor, " r"],
+        *,
+        among: bool,
+    ) -> Score:
+        """Score rows against all ids, or against their competitors alone."""
+        unsolved, slack = self._unsolved_weight(steps), 0.0 if self.search is self.model else _SLACK
+        if self._competitors is None:
+            return score(self.search, hidden, ids, scored, unsolved=unsolved, slack=slack)
+        if among:
+            kept = self._competitors.of(index)
+            return score_among(self.search, hidden, ids, scored, kept, unsolved=unsolved, slack=slack)
+        mass = torch.zeros(len(index), self.model.facts.rows, device=hidden.device)
+        got = score(self.search, hidden, ids, scored, unsolved=unsolved, slack=slack, mass=mass)
+        self._competitors.keep(index, mass)
+        return got
 
     def _checked(
         self,
@@ -255,10 +292,11 @@ class _Run:
         inputs: Float[Tensor, "r l d"],
         ids: Int[Tensor, "r f"],
         near: Int[Tensor, " r"],
+        sure: Bool[Tensor, " r"],
     ) -> Int[Tensor, " r"]:
-        """Return the prefixes in the model's own dtype, asked only of rows that seem to have grown."""
-        prefix = torch.minimum(near, best)
-        grown = near > best
+        """Return prefixes that the model itself shows: one pass of it, for rows that only seem to grow."""
+        prefix = torch.where(sure, near, torch.minimum(near, best))
+        grown = (near > best) & ~sure
         if bool(grown.any()):
             width = int(near[grown].max())
             end = inputs.shape[1] - ids.shape[1] + width

@@ -45,6 +45,7 @@ def score(
     *,
     unsolved: Float[Tensor, " r"] | float = 1.0,
     slack: float = 0.0,
+    mass: Float[Tensor, "r rows"] | None = None,
 ) -> Score:
     """Score target ids from final hidden states.
 
@@ -62,6 +63,8 @@ def score(
     slack
         Share of the largest logit by which a target's may fall short and still count in ``near``: about the
         rounding of the format the logits were made in.
+    mass
+        Where given, the gradient at the logits, summed over each row's positions, is added to it.
 
     Notes
     -----
@@ -74,22 +77,27 @@ def score(
     factor = torch.as_tensor(unsolved, device=weight.device, dtype=weight.dtype).expand(scored.shape[0])
     heavy = weight * factor[:, None].expand_as(scored)[scored]
     losses, hits, near, grads = [], [], [], []
+    row = torch.nonzero(scored)[:, 0]
     chunk = max(1, _LOGITS_AT_ONCE // model.facts.rows)
-    for some, some_ids, some_weight, some_heavy in zip(
-        flat.split(chunk), wanted.split(chunk), weight.split(chunk), heavy.split(chunk), strict=True
+    for some, some_ids, some_weight, some_heavy, some_rows in zip(
+        *(each.split(chunk) for each in (flat, wanted, weight, heavy, row)), strict=True
     ):
         leaf = some.requires_grad_(True)
         with torch.enable_grad():
             logits = model.head_logits(leaf)
-        loss, hit, close, pull = _softmax_gradient(logits.detach(), some_ids, some_weight, some_heavy, slack)
+        loss, hit, close, pull = softmax_gradient(logits.detach(), some_ids, some_weight, some_heavy, slack)
         grads.append(torch.autograd.grad(logits, leaf, pull)[0])
+        if mass is not None:
+            mass.index_add_(0, some_rows, pull)
         losses.append(loss * some_weight)
         hits.append(hit)
         near.append(close)
-    return _gather(hidden, scored, torch.cat(losses), torch.cat(hits), torch.cat(near), torch.cat(grads))
+    hidden_grad = torch.zeros_like(hidden)
+    hidden_grad[scored] = torch.cat(grads).to(hidden.dtype)
+    return gather_rows(scored, torch.cat(losses), torch.cat(hits), torch.cat(near), hidden_grad)
 
 
-def _softmax_gradient(
+def softmax_gradient(
     logits: Float[Tensor, "p rows"],
     ids: Int[Tensor, " p"],
     weight: Float[Tensor, " p"],
@@ -114,18 +122,15 @@ def _softmax_gradient(
     return loss[:, 0], hit[:, 0], near[:, 0], grad
 
 
-def _gather(
-    hidden: Float[Tensor, "r f h"],
+def gather_rows(
     scored: Bool[Tensor, "r f"],
     losses: Float[Tensor, " p"],
     hits: Bool[Tensor, " p"],
     near: Bool[Tensor, " p"],
-    grads: Float[Tensor, "p h"],
+    hidden_grad: Float[Tensor, "r f h"],
 ) -> Score:
     """Put the scored positions' values back into rows."""
-    hidden_grad = torch.zeros_like(hidden)
-    hidden_grad[scored] = grads.to(hidden.dtype)
-    row_loss = torch.zeros(scored.shape, device=hidden.device, dtype=losses.dtype)
+    row_loss = torch.zeros(scored.shape, device=losses.device, dtype=losses.dtype)
     row_loss[scored] = losses
     hit, close = torch.zeros_like(scored), torch.zeros_like(scored)
     hit[scored] = hits

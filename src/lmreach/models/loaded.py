@@ -125,6 +125,14 @@ class LoadedModel:
         """Return float32 logits of final hidden states: head, bias, factor and soft cap."""
         return self.wiring.shape.apply(self.wiring.head(hidden.to(self.dtype)))
 
+    def logits_of(
+        self, hidden: Float[Tensor, "*batch f h"], ids: Int[Tensor, "*batch k"]
+    ) -> Float[Tensor, "*batch f k"]:
+        """Return float32 logits of a few ids, those of each batch entry at all of its hidden states."""
+        bias = self.head_bias
+        raw = hidden.to(self.dtype) @ self.head_weight[ids].mT
+        return self.wiring.shape.apply(raw if bias is None else raw + bias[ids][..., None, :])
+
     def logits(self, vectors: Float[Tensor, "batch length d"]) -> Float[Tensor, "batch length rows"]:
         """Return float32 logits at every position."""
         return self.head_logits(self.hidden(vectors))

@@ -66,7 +66,7 @@ class CramConfig(Settings):
         default=150, description="stop after so many steps without growth"
     )
     lookahead: Annotated[int, Field(ge=1)] = Field(
-        default=8, description="first tokens beyond the solved prefix in the loss"
+        default=8, description="tokens by which the loss runs ahead of the solved prefix"
     )
     lr: Annotated[float, Field(gt=0)] = Field(
         default=0.5, description="first step size, in units of the vectors' RMS"

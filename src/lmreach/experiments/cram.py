@@ -35,6 +35,9 @@ from lmreach.models.loaded import LoadedModel
 # Of the largest logit: a bfloat16 logit is rounded to one part in 256, and what is below it adds its own.
 _SLACK = 2.0**-6
 
+# Shares of the steps between which the frontier closes in on the prefix.
+_CLOSING, _CLOSED = 0.5, 0.9
+
 Outcome = Literal["hit_limit", "gave_up", "spent", "non_finite"]
 OUTCOMES: dict[Outcome, str] = {
     "hit_limit": "emitted the whole target: its reach is at least the length limit",
@@ -361,16 +364,20 @@ class _Run:
         return self.n if self.config.protocol == "fixed" else min(self.n, self.config.lookahead)
 
     def _next_frontier(self, prefix: Int[Tensor, " r"], rows: Rows) -> Int[Tensor, " r"]:
-        """Return best prefix plus a look-ahead that shrinks to one token over the first half of the steps.
+        """Return a frontier that grows by blocks and, in the second half of the steps, closes in.
 
-        Looking ahead finds vectors that can go on; at the end of a string's reach, tokens that it will never
-        emit only pull at those it could.
+        A block's tokens are won in parallel, in any order, and kept in the loss once they are won; a frontier
+        that goes one token at a time waits for each. At the end of a string's reach, tokens that it will
+        never emit only pull at those it could, so the frontier comes back to one token beyond the prefix.
         """
         if self.config.protocol == "fixed":
             return rows.frontier
-        left = (1.0 - 2.0 * rows.steps.float() / self.config.max_steps).clamp(min=0.0)
-        ahead = 1 + ((self.config.lookahead - 1) * left).round().long()
-        return (torch.maximum(prefix, rows.best) + ahead).clamp(max=self.n)
+        best, block = torch.maximum(prefix, rows.best), self.config.lookahead
+        frontier = torch.where(best >= rows.frontier - 1, best + block, rows.frontier)
+        done = rows.steps.float() / self.config.max_steps
+        left = ((_CLOSED - done) / (_CLOSED - _CLOSING)).clamp(min=0.0, max=1.0)
+        nearest = best + 1 + ((block - 1) * left).round().long()
+        return torch.where(done > _CLOSING, torch.minimum(frontier, nearest), frontier).clamp(max=self.n)
 
     def _inputs(self, vectors: Float[Tensor, "r m d"], ids: Int[Tensor, "r f"]) -> Float[Tensor, "r l d"]:
         return torch.cat([framed(self.model, vectors, self._frame), self.model.input_vectors(ids)], dim=1)

@@ -63,7 +63,8 @@ class CramConfig(Settings):
     )
     max_steps: Annotated[int, Field(ge=1)] = Field(default=300, description="optimiser steps per string")
     patience: Annotated[int, Field(ge=1)] = Field(
-        default=150, description="stop after so many steps without growth"
+        default=150,
+        description="stop after so many steps without growth (frontier: not before 0.9 of the steps)",
     )
     lookahead: Annotated[int, Field(ge=1)] = Field(
         default=8, description="tokens by which the loss runs ahead of the solved prefix"

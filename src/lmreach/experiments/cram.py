@@ -310,7 +310,9 @@ class _Run:
 
     def harvest(self, rows: Rows, waiting: deque[int]) -> Bool[Tensor, " r"]:
         """Take out rows that are done; returns the mask of rows that go on."""
-        done = rows.done(self.n, self.config)
+        # Until the frontier has closed in, a prefix may stand still while the tokens behind it are won.
+        earliest = 0.0 if self.config.protocol == "fixed" else _CLOSED * self.config.max_steps
+        done = rows.done(self.n, self.config, earliest=earliest)
         for place in torch.nonzero(done).flatten().tolist():
             self._finish(rows, place, waiting)
         return ~done

@@ -101,9 +101,12 @@ class Rows:
         second = self.moment2 / (1 - beta2**count)
         self.vectors = self.vectors - rate[:, None, None] * coming / (second.sqrt() + _ADAM_EPS)
 
-    def done(self, n: int, config: CramConfig) -> Bool[Tensor, " r"]:
-        """Return which rows are finished: all solved, out of steps or patience, or not finite."""
-        idle = self.steps - self.grown_at > config.patience
+    def done(self, n: int, config: CramConfig, *, earliest: float = 0.0) -> Bool[Tensor, " r"]:
+        """Return which rows are finished: all solved, out of steps or patience, or not finite.
+
+        No row gives up before the step ``earliest``.
+        """
+        idle = (self.steps - self.grown_at > config.patience) & (self.steps >= earliest)
         return (self.best >= n) | (self.steps >= config.max_steps) | idle | ~self.finite
 
 

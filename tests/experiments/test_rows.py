@@ -94,3 +94,4 @@ def test_rows_end_when_solved_idle_or_out_of_steps() -> None:
     rows.steps = torch.tensor([50, 50, 100, 50])
     rows.grown_at = torch.tensor([50, 39, 99, 40])
     assert rows.done(n=5, config=config).tolist() == [True, True, True, False]
+    assert rows.done(n=5, config=config, earliest=60).tolist() == [True, False, True, False]

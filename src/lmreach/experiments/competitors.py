@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lmreach.experiments.scoring import Score, gather_rows, softmax_gradient
+from lmreach.experiments.scoring import Score, gather_rows, position_weights, softmax_gradient
 from lmreach.models.loaded import LoadedModel
 
 # Below this many ids the head is too small a part of a step to gain by it. With 2,048 kept Gemma-3-270m
@@ -92,8 +92,7 @@ def _score_some(
         others = model.logits_of(leaf, among)
         itself = among[:, None, :] == ids[:, :, None]
         logits = torch.cat([others.masked_fill(itself, float("-inf")), own], dim=2)[scored]
-    weight = (1.0 / scored.sum(dim=1))[:, None].expand_as(scored)[scored]
-    heavy = weight * unsolved[:, None].expand_as(scored)[scored]
+    weight, heavy = position_weights(scored, unsolved)
     last = torch.full_like(ids[scored], among.shape[1])
     loss, hit, near, pull = softmax_gradient(logits.detach(), last, weight, heavy, slack)
     (grad,) = torch.autograd.grad(logits, leaf, pull)

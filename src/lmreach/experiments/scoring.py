@@ -73,9 +73,7 @@ def score(
     """
     flat = hidden.detach()[scored]
     wanted = ids[scored]
-    weight = (1.0 / scored.sum(dim=1))[:, None].expand_as(scored)[scored]
-    factor = torch.as_tensor(unsolved, device=weight.device, dtype=weight.dtype).expand(scored.shape[0])
-    heavy = weight * factor[:, None].expand_as(scored)[scored]
+    weight, heavy = position_weights(scored, unsolved)
     losses, hits, near, grads = [], [], [], []
     row = torch.nonzero(scored)[:, 0]
     chunk = max(1, _LOGITS_AT_ONCE // model.facts.rows)
@@ -95,6 +93,19 @@ def score(
     hidden_grad = torch.zeros_like(hidden)
     hidden_grad[scored] = torch.cat(grads).to(hidden.dtype)
     return gather_rows(scored, torch.cat(losses), torch.cat(hits), torch.cat(near), hidden_grad)
+
+
+def position_weights(
+    scored: Bool[Tensor, "r f"], unsolved: Float[Tensor, " r"] | float
+) -> tuple[Float[Tensor, " p"], Float[Tensor, " p"]]:
+    """Return the weight of each of the p scored positions, if its target comes out and if it does not.
+
+    Rows weigh the same, however many positions of theirs are scored.
+    """
+    share = 1.0 / scored.sum(dim=1)
+    factor = torch.as_tensor(unsolved, device=share.device, dtype=share.dtype)
+    light, heavy = (each[:, None].expand_as(scored)[scored] for each in (share, share * factor))
+    return light, heavy
 
 
 def softmax_gradient(

@@ -56,7 +56,7 @@ def test_verdicts_are_said_and_no_number_is_made_up(verdict, said):
     assert " times (" not in text, "no ratio to a limit without a measured slope"
 
 
-@pytest.mark.parametrize(("growing", "said"), [(16, False), (17, True), (32, True)])
+@pytest.mark.parametrize(("growing", "said"), [(16, False), (24, False), (25, True), (32, True)])
 def test_lengths_that_the_number_of_steps_set_are_said_to_be(growing, said):
     results = sample.study()
     found = results["results"]["accessibility"]

@@ -24,6 +24,7 @@ from torch.nn.functional import softplus
 from lmreach.config import CramConfig
 from lmreach.engine.keys import key_seed
 from lmreach.experiments import cram as engine
+from lmreach.experiments import frontier
 from lmreach.experiments.rows import Rows, _unit
 from lmreach.experiments.scoring import Score, leading
 from lmreach.experiments.targets import draw
@@ -65,8 +66,12 @@ SETTINGS: dict[str, dict[str, object]] = {
     "betas 0.5, 0.9": {"beta1": 0.5},
     "betas 0.9, 0.99": {"beta1": 0.9, "beta2": 0.99},
     "betas 0.9, 0.9": {"beta1": 0.9},
-    "look-ahead 2": {"lookahead": 2},
-    "look-ahead 8": {"lookahead": 8},
+    "blocks of 4": {"lookahead": 4},
+    "blocks of 8": {"lookahead": 8},
+    "blocks of 16": {"lookahead": 16},
+    "blocks of 32": {"lookahead": 32},
+    "blocks of 48": {"lookahead": 48},
+    "blocks of 72": {"lookahead": 72},
     "start x 1": {"start_scale": 1.0},
     "start x 10": {"start_scale": 10.0},
     "start x 100": {"start_scale": 100.0},
@@ -231,10 +236,11 @@ def measure(
     return np.array([one.reach for one in found]), 3 * sum(positions) / len(ids)
 
 
-def gauss_newton(model: LoadedModel, ids: np.ndarray, m: int, steps: int) -> tuple[np.ndarray, float]:
+def gauss_newton(model: LoadedModel, ids: np.ndarray, m: int, most: float) -> tuple[np.ndarray, float]:
     """Damped Gauss-Newton steps on the leads (m d unknowns, one equation a token), with a line search.
 
-    All f gradients of a row are taken, f its frontier, so a step costs about f passes back.
+    All f gradients of a row are taken, f its frontier, so a step costs about f passes back. It ends when
+    ``most`` positions a string are spent.
     """
     targets, count = torch.from_numpy(ids), len(ids)
     draws = [key_seed(f"{i:032x}", 0).choice(model.plain_ids, size=m) for i in range(count)]
@@ -243,12 +249,12 @@ def gauss_newton(model: LoadedModel, ids: np.ndarray, m: int, steps: int) -> tup
 
     def leads(at: Tensor, width: int) -> tuple[Tensor, Tensor]:
         inputs = torch.cat([at, model.input_vectors(targets[:, : width - 1])], dim=1)
-        logits = model.head_logits(model.hidden(inputs)[:, m - 1 :])
+        logits = model.head_logits(model.hidden(inputs)[:, m - 1 :]).float()
         wanted = targets[:, :width, None]
         own, rest = logits.gather(-1, wanted)[..., 0], logits.scatter(-1, wanted, float("-inf"))
         return own - rest.logsumexp(-1), own > rest.amax(-1)
 
-    for _ in range(steps):
+    while cost < most:
         width = int(best.max()) + 1
         on = torch.arange(width) < best[:, None] + 1
         leaf = vectors.requires_grad_(True)
@@ -279,9 +285,9 @@ def gauss_newton(model: LoadedModel, ids: np.ndarray, m: int, steps: int) -> tup
 
 
 def variants(
-    model: LoadedModel, search: LoadedModel, ids: np.ndarray, m: int, base: CramConfig
+    model: LoadedModel, search: LoadedModel, ids: np.ndarray, m: int, base: CramConfig, newton: float
 ) -> dict[str, Callable[[], object]]:
-    """Return what can be run, by name."""
+    """Return what can be run, by name; ``newton`` positions a string for second-order steps."""
 
     def plain(**change: object) -> Callable[[], object]:
         return lambda: measure(model, search, ids, m, base.model_copy(update=change))
@@ -307,7 +313,8 @@ def variants(
     found["start: solutions of other strings"] = warm
     found |= {name: plain(**change) for name, change in SETTINGS.items()}
     found["2 starts of half the steps"] = plain(restarts=2, max_steps=base.max_steps // 2)
-    found["second order: Gauss-Newton, 80 steps"] = lambda: gauss_newton(model, ids, m, 80)
+    found["next block when the last is emitted"] = patched(frontier, "_WON", 2.0)
+    found["second order: Gauss-Newton"] = lambda: gauss_newton(search, ids, m, newton)
     return found
 
 
@@ -320,13 +327,14 @@ def main() -> None:
     parser.add_argument("--start-scale", type=float, default=1.0)
     parser.add_argument("--max-steps", type=int, default=CramConfig().max_steps)
     parser.add_argument("--search-dtype", default="auto", help="number format of the steps")
+    parser.add_argument("--newton-positions", type=float, default=15_000, help="for second-order steps")
     parser.add_argument("--only", nargs="*", help="names to run; default: all")
     words = parser.parse_args()
     model = load(words.model)
     ids = draw(model, words.targets, words.strings, 64 * words.m, seed=0).ids
     base = CramConfig(start_scale=words.start_scale, max_steps=words.max_steps)
     search = search_copy(model, words.search_dtype).model
-    for name, run in variants(model, search, ids, words.m, base).items():
+    for name, run in variants(model, search, ids, words.m, base, words.newton_positions).items():
         if words.only and name not in words.only:
             continue
         begun = time.process_time()

@@ -66,8 +66,9 @@ class CramConfig(Settings):
         default=150,
         description="stop after so many steps without growth (frontier: not before 0.9 of the steps)",
     )
-    lookahead: Annotated[int, Field(ge=1)] = Field(
-        default=8, description="tokens by which the loss runs ahead of the solved prefix"
+    lookahead: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="tokens in a block of the frontier; none: one for 36 coordinates of the vectors, from 8",
     )
     lr: Annotated[float, Field(gt=0)] = Field(
         default=0.5, description="first step size, in units of the vectors' RMS"

@@ -214,7 +214,8 @@ def test_a_search_on_a_rougher_copy_claims_only_what_the_model_itself_emits(rand
     for one, target in zip(found, ids, strict=True):
         emission = emitted_prefix(random_model, torch.from_numpy(one.vectors), target)
         assert one.reach == emission.reach
-        assert one.proposed == emission.reach
+        # What the copy did not see may come out all the same, never the other way round.
+        assert one.proposed <= emission.reach
 
 
 def test_a_search_on_an_equal_copy_changes_nothing(random_model) -> None:

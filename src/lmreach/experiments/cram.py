@@ -26,6 +26,7 @@ from lmreach.config import CramConfig
 from lmreach.errors import InputError, problem
 from lmreach.experiments.buckets import MOST, buckets
 from lmreach.experiments.competitors import FROM_ROWS, Competitors, score_among
+from lmreach.experiments.frontier import CLOSED, block_length, next_frontier
 from lmreach.experiments.rows import Rows
 from lmreach.experiments.scoring import Score, emitted, score
 from lmreach.models.decode import emitted_prefix
@@ -34,9 +35,6 @@ from lmreach.models.loaded import LoadedModel
 
 # Of the largest logit: a bfloat16 logit is rounded to one part in 256, and what is below it adds its own.
 _SLACK = 2.0**-6
-
-# Shares of the steps between which the frontier closes in on the prefix.
-_CLOSING, _CLOSED = 0.5, 0.9
 
 Outcome = Literal["hit_limit", "gave_up", "spent", "non_finite"]
 OUTCOMES: dict[Outcome, str] = {
@@ -199,6 +197,7 @@ class _Run:
         self.finished: list[Crammed] = []
         self._best: dict[int, Crammed] = {}
         self._restarts_left = dict.fromkeys(range(len(targets)), config.restarts - 1)
+        self._block = block_length(config, m, model.facts.width)
         self._frame = frame_of(model, config.bos, config.prefix, config.suffix)
         many = model.facts.rows >= FROM_ROWS and model.device.type == "cpu"
         self._competitors = Competitors() if many else None
@@ -220,21 +219,22 @@ class _Run:
         """One optimiser step of every row; returns the number of model positions computed."""
         ahead = self.m + self._frame.length - 1
         lengths = rows.frontier.cpu().numpy() + ahead
-        prefix, loss = torch.zeros_like(rows.best), torch.zeros_like(rows.vectors[:, 0, 0])
+        prefix, hits = torch.zeros_like(rows.best), torch.zeros_like(rows.best)
+        loss = torch.zeros_like(rows.vectors[:, 0, 0])
         grad, positions = torch.zeros_like(rows.vectors), 0
         for some in buckets(lengths, most=MOST.get(rows.vectors.device.type, MOST["cuda"])):
             places = torch.from_numpy(some).to(rows.index.device)
             found = self._pass(rows, places)
-            prefix[places], loss[places], grad[places] = found
+            prefix[places], hits[places], loss[places], grad[places] = found
             positions += int(lengths[some].max()) * len(some)
-        rows.note(prefix, loss, self._next_frontier(prefix, rows))
+        rows.note(prefix, loss, self._next_frontier(rows, prefix, hits))
         rows.descend(grad, self._learning_rate(rows), self.config.beta1, self.config.beta2)
         return positions
 
     def _pass(
         self, rows: Rows, places: Int[Tensor, " r"]
-    ) -> tuple[Int[Tensor, " r"], Float[Tensor, " r"], Float[Tensor, "r m d"]]:
-        """Return prefix, loss and gradient of some rows, from one pass forth and back."""
+    ) -> tuple[Int[Tensor, " r"], Int[Tensor, " r"], Float[Tensor, " r"], Float[Tensor, "r m d"]]:
+        """Return prefix, hits, loss and gradient of some rows, from one pass forth and back."""
         frontier, best = rows.frontier[places], rows.best[places]
         width = int(frontier.max())
         ids = self.ids[rows.index[places], :width]
@@ -244,14 +244,14 @@ class _Run:
         scored = torch.arange(width, device=ids.device) < frontier[:, None]
         index, steps = rows.index[places], rows.steps[places]
         full, exact = self._due(index, steps), self.search is self.model
-        loss, near = torch.zeros_like(frontier, dtype=torch.float32), torch.zeros_like(frontier)
-        pull = torch.zeros_like(hidden)
+        loss, pull = torch.zeros_like(frontier, dtype=torch.float32), torch.zeros_like(hidden)
+        near, hits = torch.zeros_like(frontier), torch.zeros_like(frontier)
         for some, among in ((full, False), (~full, True)):
             if bool(some.any()):
                 got = self._score(
                     index[some], hidden[some], ids[some], scored[some], steps[some], among=among
                 )
-                loss[some], pull[some] = got.loss, got.hidden_grad
+                loss[some], pull[some], hits[some] = got.loss, got.hidden_grad, got.hits
                 near[some] = got.near if among or not exact else got.prefix
         (grad,) = torch.autograd.grad(hidden, vectors, pull)
         # What all logits of the model itself show needs no second look.
@@ -259,7 +259,7 @@ class _Run:
         prefix = self._checked(best, inputs.detach(), ids, near, sure)
         if self._competitors is not None:
             self._competitors.doubt(index[(near > best) & (prefix < near)])
-        return prefix, loss, grad
+        return prefix, hits, loss, grad
 
     def _due(self, index: Int[Tensor, " r"], steps: Int[Tensor, " r"]) -> Bool[Tensor, " r"]:
         """Return the rows whose targets are to be scored against all ids."""
@@ -311,7 +311,7 @@ class _Run:
     def harvest(self, rows: Rows, waiting: deque[int]) -> Bool[Tensor, " r"]:
         """Take out rows that are done; returns the mask of rows that go on."""
         # Until the frontier has closed in, a prefix may stand still while the tokens behind it are won.
-        earliest = 0.0 if self.config.protocol == "fixed" else _CLOSED * self.config.max_steps
+        earliest = 0.0 if self.config.protocol == "fixed" else CLOSED * self.config.max_steps
         done = rows.done(self.n, self.config, earliest=earliest)
         for place in torch.nonzero(done).flatten().tolist():
             self._finish(rows, place, waiting)
@@ -363,23 +363,18 @@ class _Run:
         return (self.config.start_scale or 1.0) * real
 
     def _first_frontier(self) -> int:
-        return self.n if self.config.protocol == "fixed" else min(self.n, self.config.lookahead)
+        return self.n if self.config.protocol == "fixed" else min(self.n, self._block)
 
-    def _next_frontier(self, prefix: Int[Tensor, " r"], rows: Rows) -> Int[Tensor, " r"]:
-        """Return a frontier that grows by blocks and, in the second half of the steps, closes in.
-
-        A block's tokens are won in parallel, in any order, and kept in the loss once they are won; a frontier
-        that goes one token at a time waits for each. At the end of a string's reach, tokens that it will
-        never emit only pull at those it could, so the frontier comes back to one token beyond the prefix.
-        """
+    def _next_frontier(
+        self, rows: Rows, prefix: Int[Tensor, " r"], hits: Int[Tensor, " r"]
+    ) -> Int[Tensor, " r"]:
         if self.config.protocol == "fixed":
             return rows.frontier
-        best, block = torch.maximum(prefix, rows.best), self.config.lookahead
-        frontier = torch.where(best >= rows.frontier - 1, best + block, rows.frontier)
-        done = rows.steps.float() / self.config.max_steps
-        left = ((_CLOSED - done) / (_CLOSED - _CLOSING)).clamp(min=0.0, max=1.0)
-        nearest = best + 1 + ((block - 1) * left).round().long()
-        return torch.where(done > _CLOSING, torch.minimum(frontier, nearest), frontier).clamp(max=self.n)
+        best = torch.maximum(prefix, rows.best)
+        found = next_frontier(
+            rows.frontier, best, hits, rows.steps, block=self._block, max_steps=self.config.max_steps
+        )
+        return found.clamp(max=self.n)
 
     def _inputs(self, vectors: Float[Tensor, "r m d"], ids: Int[Tensor, "r f"]) -> Float[Tensor, "r l d"]:
         return torch.cat([framed(self.model, vectors, self._frame), self.model.input_vectors(ids)], dim=1)

@@ -20,7 +20,14 @@ from lmreach.models.loaded import LoadedModel
 # Powers of ten: first every second one, then the neighbours of the best.
 _COARSE, _LONGEST = (0, 2, 4), 6
 _STRINGS, _STEPS = 8, 40
-_PROBING = {"protocol": "frontier", "max_steps": _STEPS, "patience": _STEPS, "restarts": 1}
+# Blocks are short: the probe's few steps would not win a long one.
+_PROBING = {
+    "protocol": "frontier",
+    "max_steps": _STEPS,
+    "patience": _STEPS,
+    "restarts": 1,
+    "lookahead": 8,
+}
 # Strings are drawn and started as no measured one is.
 _SEED = 0x5CA1E
 

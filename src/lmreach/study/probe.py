@@ -6,6 +6,7 @@ import numpy as np
 
 from lmreach.config import CramConfig
 from lmreach.experiments.cram import cram
+from lmreach.experiments.frontier import block_length
 from lmreach.experiments.targets import draw
 from lmreach.models.loaded import LoadedModel
 
@@ -22,7 +23,7 @@ def seconds_per_string(
 
     The first step is left out: it pays for memory and kernels that later steps reuse.
     """
-    n = config.lookahead + 1
+    n = block_length(config, 1, model.facts.width) + 1
     ids = draw(model, "random", rows, n, seed=config.seed).ids
     ticks: list[float] = []
     cram(

@@ -201,7 +201,7 @@ def _cut_short(results: Record) -> list[str]:
         return []
     return [
         f"{growing} of {strings} strings still grew in the last tenth of their steps: these lengths are set "
-        "by the number of steps, most of all at large m, and would likely rise with more (--max-steps)."
+        "by the number of steps and would likely rise with more (--max-steps)."
     ]
 
 

@@ -119,7 +119,17 @@ def test_an_interrupted_run_is_valid_and_resumes_to_the_same_end(finished: Path,
     # Strings that had other company end at vectors that differ by more than rounding: steps are large.
     gaps = [[entry.pop("smallest_gap") for entry in one["results"]["accessibility"]] for one in (ours, whole)]
     assert gaps[0] == pytest.approx(gaps[1], rel=0.2)
+    for folder, told in ((end.folder, gaps[0]), (finished, gaps[1])):
+        stored = min(float(read_certificate(one)[2]["smallest_gap"]) for one in certificates(folder))
+        assert to_three_digits(str(stored)) == min(told)
+        assert all(one.held for one in verify_run(folder))
     assert ours == whole
+
+
+def certificates(folder: Path) -> list[Path]:
+    found = sorted((folder / "certificates").glob("*.safetensors"))
+    assert found
+    return found
 
 
 def test_resuming_a_finished_run_changes_nothing(finished: Path) -> None:

@@ -251,6 +251,7 @@ class _Run:
                 got = self._score(
                     index[some], hidden[some], ids[some], scored[some], steps[some], among=among
                 )
+                # Among competitors hits may be too many; they only say when the next block begins.
                 loss[some], pull[some], hits[some] = got.loss, got.hidden_grad, got.hits
                 near[some] = got.near if among or not exact else got.prefix
         (grad,) = torch.autograd.grad(hidden, vectors, pull)

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from lmreach.config import CramConfig
 
-# Tokens of a block: at least these, or one for so many coordinates of the vectors. Blocks of six to eight
-# tenths of the reach did best, and the reach in random tokens was one token for 20 to 60 coordinates.
+# Tokens of a block: at least these, or one for so many coordinates of the vectors. Blocks of six to nine
+# tenths of the reach did best, and the reach in random tokens was one token for 15 to 65 coordinates.
 _LEAST, _COORDINATES = 8, 36
 
 # Share of the frontier that has to come out, wherever it stands, for the next block to begin.

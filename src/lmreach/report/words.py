@@ -196,7 +196,7 @@ def _cut_short(results: Record) -> list[str]:
     """Say so where most strings still grew when their steps ended: their number is one of steps, not of m."""
     found = [r for r in reading.records(results, "accessibility") if is_number(r.get("still_growing"))]
     growing, strings = (sum(record[name] for record in found) for name in ("still_growing", "strings"))
-    # The frontier closes in until then, so six in ten may grow this late even where more steps bring little.
+    # The frontier closes in until then, so four to six in ten grow this late even where more bring little.
     if not strings or 4 * growing <= 3 * strings:
         return []
     return [

@@ -13,9 +13,9 @@ import time
 
 import torch
 
-from lmreach.experiments.cell_shares import count_cells
-from lmreach.experiments.decoder import decoder_of
-from lmreach.experiments.measures import gaussian
+from lmreach.experiments.cells.decoder import decoder_of
+from lmreach.experiments.cells.shares import count_cells
+from lmreach.experiments.states.measures import gaussian
 from lmreach.models.load import load
 
 SHAPES = ((2048, 2048), (1024, 1024), (1024, 8192), (512, 16384))

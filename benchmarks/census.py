@@ -15,9 +15,9 @@ import torch
 
 from lmreach.config import LoadConfig
 from lmreach.engine.provenance import provenance
-from lmreach.experiments.census import census_grid, input_extent
-from lmreach.experiments.census_grid import Grid
-from lmreach.experiments.census_reasons import reasons
+from lmreach.experiments.census.exact import census_grid, input_extent
+from lmreach.experiments.census.grid import Grid
+from lmreach.experiments.census.reasons import reasons
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 

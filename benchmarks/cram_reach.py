@@ -23,11 +23,11 @@ from torch.nn.functional import softplus
 
 from lmreach.config import CramConfig
 from lmreach.engine.keys import key_seed
-from lmreach.experiments import cram as engine
-from lmreach.experiments import frontier
-from lmreach.experiments.rows import Rows, _unit
-from lmreach.experiments.scoring import Score, leading
-from lmreach.experiments.targets import draw
+from lmreach.experiments.cramming import cram as engine
+from lmreach.experiments.cramming import frontier
+from lmreach.experiments.cramming.rows import Rows, _unit
+from lmreach.experiments.cramming.scoring import Score, leading
+from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy

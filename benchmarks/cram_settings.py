@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from lmreach.config import CramConfig
-from lmreach.experiments.cram import cram
-from lmreach.experiments.targets import draw
+from lmreach.experiments.cramming.cram import cram
+from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
 from lmreach.models.search_copy import search_copy
 from lmreach.stats.accessibility import half_length

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from lmreach.config import CramConfig
-from lmreach.experiments.cram import cram
+from lmreach.experiments.cramming.cram import cram
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy

@@ -17,12 +17,12 @@ import torch
 
 from lmreach.config import CramConfig
 from lmreach.engine.keys import key_seed
-from lmreach.experiments.cram import cram
-from lmreach.experiments.targets import draw
+from lmreach.experiments.cramming.cram import cram
+from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
+from lmreach.runs.study.search import prepare
 from lmreach.stats.accessibility import half_length
 from lmreach.stats.survival import clopper_pearson
-from lmreach.study.search import prepare
 
 
 def timed(model, search, ids, m, config):

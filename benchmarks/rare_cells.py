@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lmreach.experiments.decoder import decoder_of
-from lmreach.experiments.rare_cells import gaussian_scores, plain_hits, rare_cells
-from lmreach.experiments.targets import draw
+from lmreach.experiments.cells.decoder import decoder_of
+from lmreach.experiments.cells.rare import gaussian_scores, plain_hits, rare_cells
+from lmreach.experiments.targets.draw import draw
 from lmreach.maths.precision import unit_roundoff
 from lmreach.maths.supports import Ball
 from lmreach.models.load import load

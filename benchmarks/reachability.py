@@ -13,8 +13,8 @@ import time
 import numpy as np
 import torch
 
-from lmreach.experiments.decoder import decoder_of
-from lmreach.experiments.reachability import judge_of, reachability, region_of
+from lmreach.experiments.cells.decoder import decoder_of
+from lmreach.experiments.reach.reachability import judge_of, reachability, region_of
 from lmreach.models.load import load
 
 

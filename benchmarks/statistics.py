@@ -18,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
+from lmreach.runs.study.length_schedule import LengthSchedule, chosen
+from lmreach.runs.study.schedule import Cell, Schedule
 from lmreach.stats.accessibility import HalfLength, half_length
 from lmreach.stats.placement import NEARLY, is_narrow, next_look
 from lmreach.stats.points import PointCurve, point_curve
 from lmreach.stats.posterior import fit_points, posterior_of_reaches
 from lmreach.stats.slope import fit_slope
 from lmreach.stats.survival import clopper_pearson
-from lmreach.study.lengths import LengthSchedule, chosen
-from lmreach.study.schedule import Cell, Schedule
 
 N = np.arange(1.0, 3001.0)
 UNLIMITED = 3000

@@ -14,11 +14,11 @@ _PUBLIC = {
     "LoadedModel": "lmreach.models.loaded",
     "ModelFacts": "lmreach.models.facts",
     "StudyConfig": "lmreach.config",
-    "cram": "lmreach.experiments.cram",
+    "cram": "lmreach.experiments.cramming.cram",
     "limits": "lmreach.maths.bounds",
     "load": "lmreach.models.load",
-    "run_study": "lmreach.study.run",
-    "verify_run": "lmreach.study.verify",
+    "run_study": "lmreach.runs.study.run",
+    "verify_run": "lmreach.runs.certificates.verify",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604

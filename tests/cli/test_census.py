@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmreach.cli import main
-from lmreach.study import census as study_census
+from lmreach.runs.census import run as study_census
 
 TINY = "tiny:llama,width=2,vocab=4"
 

@@ -7,9 +7,9 @@ import pytest
 
 from lmreach.errors import InputError, OutputError
 from lmreach.report import save_figures
-from lmreach.report.drawing import svg
 from lmreach.report.figures import figures
-from lmreach.report.growth import growth
+from lmreach.report.kit.drawing import svg
+from lmreach.report.study.growth import growth
 
 from . import sample
 

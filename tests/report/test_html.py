@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmreach.errors import InputError, OutputError
-from lmreach.report import page, render, tables, words
+from lmreach.report import page, render
 from lmreach.report.figures import figures
+from lmreach.report.study import tables, words
 
 from . import sample
 

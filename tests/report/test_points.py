@@ -6,10 +6,11 @@ import itertools
 import numpy as np
 import pytest
 
-from lmreach.report import reading, tables, words
-from lmreach.report.curves import Curve
 from lmreach.report.figures import figures
 from lmreach.report.html import page
+from lmreach.report.kit import reading
+from lmreach.report.study import tables, words
+from lmreach.report.study.curves import Curve
 from lmreach.stats.points import point_curve
 from tests.report import sample
 

@@ -17,7 +17,7 @@ from lmreach.models.decode import emitted_prefix, greedy, sample
 from lmreach.models.frame import frame_of
 from lmreach.models.load import LoadedModel, load
 from lmreach.models.partial import read_parts
-from lmreach.study.model_limits import model_limits, parts_limits
+from lmreach.runs.model_limits import model_limits, parts_limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

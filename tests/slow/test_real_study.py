@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lmreach.config import CramConfig, StudyConfig
-from lmreach.study.run import run_study
-from lmreach.study.verify import verify_run
+from lmreach.runs.certificates.verify import verify_run
+from lmreach.runs.study.run import run_study
 from tests.slow.test_real_models import smollm2
 
 pytestmark = pytest.mark.slow

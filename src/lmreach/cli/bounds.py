@@ -109,7 +109,7 @@ def _of_numbers(
 
 
 def _of_model(model: str, load: LoadConfig, dtype: str, vector_dtype: str, support: str | None) -> "Found":
-    from lmreach.experiments.support_file import read_support
+    from lmreach.experiments.states.file import read_support
     from lmreach.maths.precision import number_format
 
     # What needs no model is checked before one is read.
@@ -117,7 +117,7 @@ def _of_model(model: str, load: LoadConfig, dtype: str, vector_dtype: str, suppo
     saved = None if support is None else read_support(Path(support))
     from lmreach.cli.bounds_table import Found
     from lmreach.models.partial import read_parts
-    from lmreach.study.model_limits import cone_limits, parts_limits, unbounded_limits
+    from lmreach.runs.model_limits import cone_limits, parts_limits, unbounded_limits
 
     parts = read_parts(model, load)
     if saved is not None:

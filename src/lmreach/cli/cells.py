@@ -95,10 +95,10 @@ def cells(
             print(line, file=sys.stderr)
 
     from lmreach.cli.progress import Interrupt
-    from lmreach.experiments.decoder import decoder_of
-    from lmreach.experiments.rare_cells import RareStopped
+    from lmreach.experiments.cells.decoder import decoder_of
+    from lmreach.experiments.cells.rare import RareStopped
     from lmreach.models.load import load as load_model
-    from lmreach.study import cells as parts
+    from lmreach.runs.cells import parts
 
     loaded = load_model(model, load, progress=say)
     decoder = decoder_of(loaded)
@@ -171,7 +171,7 @@ def _check(
 
 
 def _draw(record: dict[str, Any], folder: Path) -> list[str]:
-    from lmreach.report.cell_map import save_cell_map
+    from lmreach.report.cells.map import save_cell_map
 
     return [str(path) for path in save_cell_map(record, folder)]
 
@@ -322,7 +322,7 @@ def _print_map(part: dict[str, Any], files: list[str]) -> None:
 
 
 def _shown(text: str, characters: int = 22) -> str:
-    from lmreach.report.format import plain
+    from lmreach.report.kit.format import plain
 
     told = plain(text)
     return f"'{told}'" if len(told) <= characters else f"'{told[: characters - 1]}…'"

@@ -12,7 +12,7 @@ from lmreach.errors import InputError, problem
 
 if TYPE_CHECKING:
     from lmreach.progress import Progress
-    from lmreach.study.census import CensusEnd
+    from lmreach.runs.census.run import CensusEnd
 
 Several = {"consume_multiple": True, "negative_iterable": ()}
 
@@ -99,7 +99,7 @@ def census(
             json=json,
             silent=quiet or no_progress,
         )
-    from lmreach.study.census import CensusConfig
+    from lmreach.runs.census.run import CensusConfig
 
     given: dict[str, Any] = {"m": vectors, "prompt_tokens": prompt_tokens}
     config = CensusConfig(
@@ -119,7 +119,7 @@ def census(
         **{name: tuple(values) for name, values in given.items() if values is not None},
     )
     from lmreach.engine.provenance import command_line
-    from lmreach.study.census import run_census
+    from lmreach.runs.census.run import run_census
 
     folder = None if out is None else Path(out)
     return _watch(
@@ -135,7 +135,7 @@ def census(
 
 def go_on(folder: Path, *, json: bool, quiet: bool, silent: bool) -> int:
     """Go on with a census from its folder alone; returns the exit code."""
-    from lmreach.study.census import resume_census
+    from lmreach.runs.census.run import resume_census
 
     return _watch(
         lambda progress, stop: resume_census(folder, progress=progress, stop=stop),
@@ -188,7 +188,7 @@ def _watch(
 
     code = watch(kept, quiet=quiet, no_progress=silent, json=json, summary=summary)
     if missing is not None:
-        from lmreach.study.folder import read_json
+        from lmreach.engine.folder import read_json
 
         write_missing(read_json(ended[0] / "results.json")["results"]["census"], Path(missing))
     return code

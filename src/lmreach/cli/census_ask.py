@@ -26,10 +26,10 @@ def ask(
     """Answer ``census --is-reachable``; a search that succeeds leaves a certificate."""
     from lmreach.cli.progress import Interrupt, Terminal
     from lmreach.config import CramConfig
+    from lmreach.engine.folder import choose
     from lmreach.models.load import load as load_model
     from lmreach.progress import Silent
-    from lmreach.study.census_answer import is_reachable, save_answer
-    from lmreach.study.folder import choose
+    from lmreach.runs.census.answer import is_reachable, save_answer
 
     limit = seconds(budget)
     if limit is None:

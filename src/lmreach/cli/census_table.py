@@ -8,7 +8,7 @@ from lmreach.errors import OutputError, problem
 
 def print_census(census: Any) -> None:
     """Print the sentences of a census and one table per grid or prompt length."""
-    from lmreach.report.census import sentences
+    from lmreach.report.census.section import sentences
 
     for sentence in sentences(census):
         print(sentence)

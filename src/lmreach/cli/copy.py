@@ -8,12 +8,12 @@ from cyclopts import Parameter
 
 from lmreach.cli.options import Json, Load, NoProgress, Out, Quiet
 from lmreach.config import LoadConfig
-from lmreach.config_copy import CopyKind, CopyTaskName, CopyTrainConfig
+from lmreach.config.training import CopyKind, CopyTaskName, CopyTrainConfig
 from lmreach.errors import InputError, problem
 
 if TYPE_CHECKING:
     from lmreach.progress import Progress
-    from lmreach.study.copying import CopyConfig, CopyEnd
+    from lmreach.runs.copying.run import CopyConfig, CopyEnd
 
 Several = {"consume_multiple": True, "negative_iterable": ()}
 # Options whose names differ from those of the settings they set.
@@ -96,7 +96,7 @@ def copy(
     with the same command and the same --out, or with lmreach resume.
     """
     _one_subject(model, fine_tune, kind)
-    from lmreach.study.copying import CopyConfig
+    from lmreach.runs.copying.run import CopyConfig
 
     own = {
         "fine_tune": fine_tune,
@@ -146,7 +146,7 @@ def copy(
 
 def go_on(run: Path, *, json: bool, quiet: bool, silent: bool) -> int:
     """Go on with a copying run from its folder."""
-    from lmreach.study.copying import resume_copying
+    from lmreach.runs.copying.run import resume_copying
 
     return _watch(
         lambda progress, stop: resume_copying(run, progress=progress, stop=stop),
@@ -158,7 +158,7 @@ def go_on(run: Path, *, json: bool, quiet: bool, silent: bool) -> int:
 
 def _run(config: "CopyConfig", out: str | None, *, json: bool, quiet: bool, no_progress: bool) -> int:
     from lmreach.engine.provenance import command_line
-    from lmreach.study.copying import run_copying
+    from lmreach.runs.copying.run import run_copying
 
     folder = None if out is None else Path(out)
     return _watch(
@@ -180,7 +180,7 @@ def _watch(
 
 
 def _summary(folder: Path, results: dict[str, Any]) -> None:
-    from lmreach.report.copy_words import sentences
+    from lmreach.report.copying.words import sentences
 
     copying = results["results"]["copying"]
     for sentence in sentences(copying, results["results"]["limits"]):
@@ -231,7 +231,7 @@ def _only_when_trained(training: dict[str, Any], task: str) -> None:
 
 def _sensible(training: dict[str, Any]) -> dict[str, Any]:
     """Raise the shortest training string to what an n-gram task can be asked about."""
-    from lmreach.experiments.copy_tasks import CopyTask
+    from lmreach.experiments.copying.tasks import CopyTask
 
     task = CopyTask(training["task"], n=training.get("n", CopyTrainConfig.model_fields["n"].default))
     return {"shortest": task.least, **training} if task.name != "copy" else training

@@ -31,7 +31,7 @@ def cram(
     """
     from lmreach.cli.running import watch
     from lmreach.engine.provenance import command_line
-    from lmreach.study.run import run_study
+    from lmreach.runs.study.run import run_study
 
     config = StudyConfig(
         model=model,

@@ -24,7 +24,7 @@ def decode(
     certificate
         A .safetensors file from the certificates folder of a run.
     """
-    from lmreach.study.certificate import decode_certificate, load_for, open_certificate
+    from lmreach.runs.certificates.certificate import decode_certificate, load_for, open_certificate
 
     found = open_certificate(Path(certificate), model)
     loaded = load_for(found)

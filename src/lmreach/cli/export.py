@@ -24,7 +24,12 @@ def export(
     certificate
         A .safetensors file from the certificates folder of a run.
     """
-    from lmreach.study.certificate import export_peft, export_safetensors, load_for, open_certificate
+    from lmreach.runs.certificates.certificate import (
+        export_peft,
+        export_safetensors,
+        load_for,
+        open_certificate,
+    )
 
     found = open_certificate(Path(certificate), model)
     if format == "peft":

@@ -10,7 +10,7 @@ from lmreach.cli.options import Json, Load
 from lmreach.config import Bos, LoadConfig
 
 if TYPE_CHECKING:
-    from lmreach.study.judge import Judged
+    from lmreach.runs.certificates.judge import Judged
 
 
 def judge(
@@ -35,8 +35,8 @@ def judge(
         A .npy or .safetensors file of shape (m, d), or the folder of a PEFT prompt-tuning adapter.
     """
     from lmreach.maths.precision import number_format
-    from lmreach.study.judge import judge as run_judge
-    from lmreach.study.judge import read_target, read_vectors
+    from lmreach.runs.certificates.judge import judge as run_judge
+    from lmreach.runs.certificates.judge import read_target, read_vectors
 
     number_format(limit_dtype)
     given, stored_bits = read_vectors(Path(vectors))

@@ -19,9 +19,9 @@ def report(
     run
         Folder of the run.
     """
+    from lmreach.engine.folder import existing, read_json
     from lmreach.report.figures import save_figures
     from lmreach.report.html import render
-    from lmreach.study.folder import existing, read_json
 
     folder = existing(Path(run))
     results = read_json(folder / "results.json")

@@ -24,8 +24,8 @@ def resume(
     run
         Folder of the run.
     """
+    from lmreach.engine.folder import existing
     from lmreach.engine.store import Store
-    from lmreach.study.folder import existing
 
     with Store(existing(Path(run))) as store:
         counting = store.meta("census") is not None
@@ -39,7 +39,7 @@ def resume(
 
         return go_on_copying(Path(run), json=json, quiet=quiet, silent=quiet or no_progress)
     from lmreach.cli.running import watch
-    from lmreach.study.run import resume_study
+    from lmreach.runs.study.run import resume_study
 
     return watch(
         lambda progress, stop: resume_study(

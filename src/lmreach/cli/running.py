@@ -10,9 +10,9 @@ from lmreach.cli.progress import Interrupt, Terminal
 from lmreach.progress import Progress, Silent
 
 if TYPE_CHECKING:
-    from lmreach.study.census import CensusEnd
-    from lmreach.study.copying import CopyEnd
-    from lmreach.study.run import StudyEnd
+    from lmreach.runs.census.run import CensusEnd
+    from lmreach.runs.copying.run import CopyEnd
+    from lmreach.runs.study.run import StudyEnd
 
 Results = dict[str, Any]
 
@@ -53,7 +53,7 @@ def watch(
 
 
 def _study_summary(folder: Path, results: Results) -> None:
-    from lmreach.report.words import headline
+    from lmreach.report.study.words import headline
 
     for sentence in headline(results):
         print(sentence)

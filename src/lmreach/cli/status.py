@@ -13,9 +13,9 @@ def status(run: str, /) -> int:
         Folder of the run.
     """
     from lmreach.config import StudyConfig
+    from lmreach.engine.folder import existing
     from lmreach.engine.store import Store
-    from lmreach.study.folder import existing
-    from lmreach.study.schedule import Schedule
+    from lmreach.runs.study.schedule import Schedule
 
     folder = existing(Path(run))
     with Store(folder) as store:
@@ -51,7 +51,7 @@ def status(run: str, /) -> int:
 
 def _finished(folder: Path) -> bool:
     """Whether the results that a census wrote last leave nothing out."""
-    from lmreach.study.folder import read_json
+    from lmreach.engine.folder import read_json
 
     path = folder / "results.json"
     return path.is_file() and not read_json(path)["not_done"]
@@ -59,7 +59,7 @@ def _finished(folder: Path) -> bool:
 
 def _training(folder: Path) -> str:
     """Say where the training of a copier is, if there is one."""
-    from lmreach.study.folder import read_json
+    from lmreach.engine.folder import read_json
 
     path = folder / "training" / "training.json"
     if not path.is_file():
@@ -70,7 +70,7 @@ def _training(folder: Path) -> str:
 
 def _copied(folder: Path) -> bool:
     """Whether the results that a copying run wrote last are those of a whole run."""
-    from lmreach.study.folder import read_json
+    from lmreach.engine.folder import read_json
 
     path = folder / "results.json"
     return path.is_file() and not read_json(path)["provenance"]["interrupted"]

@@ -58,7 +58,7 @@ def study(
     """
     from lmreach.cli.running import watch
     from lmreach.engine.provenance import command_line
-    from lmreach.study.run import run_study
+    from lmreach.runs.study.run import run_study
 
     config = StudyConfig(
         model=model,

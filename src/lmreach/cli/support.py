@@ -12,8 +12,8 @@ from lmreach.config import LoadConfig
 from lmreach.errors import InputError, problem
 
 if TYPE_CHECKING:
-    from lmreach.experiments.geometry import HiddenSupport
-    from lmreach.experiments.support import SupportReport
+    from lmreach.experiments.states.stream import HiddenSupport
+    from lmreach.experiments.states.support import SupportReport
     from lmreach.models.loaded import LoadedModel
 
 
@@ -56,8 +56,8 @@ def support(
         Hugging Face id, folder, .gguf file, or builtin:verse / builtin:random.
     """
     from lmreach.cli.support_table import print_growth, print_support
-    from lmreach.experiments.support import measure_support, prompt_lengths
-    from lmreach.experiments.support_file import saved_support, write_support
+    from lmreach.experiments.states.file import saved_support, write_support
+    from lmreach.experiments.states.support import measure_support, prompt_lengths
     from lmreach.maths.precision import number_format
     from lmreach.models.load import load as load_model
 

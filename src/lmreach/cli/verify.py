@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from lmreach.cli.options import Json
 
 if TYPE_CHECKING:
-    from lmreach.study.verify import Verdict
+    from lmreach.runs.certificates.verify import Verdict
 
 
 def verify(
@@ -36,8 +36,8 @@ def verify(
     run
         Folder of the run.
     """
-    from lmreach.experiments.quantise import FORMATS
-    from lmreach.study.verify import quantised_summary, verify_run
+    from lmreach.experiments.cramming.quantise import FORMATS
+    from lmreach.runs.certificates.verify import quantised_summary, verify_run
 
     verdicts = verify_run(Path(run), formats=tuple(FORMATS) if quantise else ())
     rows = quantised_summary(verdicts)

@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 from lmreach.errors import OutputError, problem
-from lmreach.report import reading
-from lmreach.report.census import census_figures
-from lmreach.report.copying import copying_figures
-from lmreach.report.curves import accessibility
-from lmreach.report.drawing import Figure, look, png, svg
-from lmreach.report.growth import growth
-from lmreach.report.reading import Record
+from lmreach.report.census.section import census_figures
+from lmreach.report.copying.section import copying_figures
+from lmreach.report.kit import reading
+from lmreach.report.kit.drawing import Figure, look, png, svg
+from lmreach.report.kit.reading import Record
+from lmreach.report.study.curves import accessibility
+from lmreach.report.study.growth import growth
 
 
 def figures(results: Record) -> list[Figure]:

@@ -10,23 +10,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from lmreach.errors import OutputError, problem
-from lmreach.report import (
-    cells,
-    census,
-    copy_words,
-    copying,
-    drawing,
-    embed,
-    figures,
-    growth,
-    reading,
-    tables,
-    told,
-    words,
-)
-from lmreach.report.drawing import Figure
-from lmreach.report.format import duration, literal, plain
-from lmreach.report.reading import Record
+from lmreach.report import figures
+from lmreach.report.cells import section as cells
+from lmreach.report.census import section as census
+from lmreach.report.copying import section as copying
+from lmreach.report.copying import words as copy_words
+from lmreach.report.kit import drawing, embed, reading
+from lmreach.report.kit.drawing import Figure
+from lmreach.report.kit.format import duration, literal, plain
+from lmreach.report.kit.reading import Record
+from lmreach.report.study import growth, tables, words
+from lmreach.report.study import precision_tables as told
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Decoder cells: their shares, also of the rarest."""

@@ -1,0 +1,1 @@
+"""Outputs counted, exactly where the prompts can be listed."""

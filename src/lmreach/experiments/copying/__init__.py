@@ -1,0 +1,1 @@
+"""Copying: strings, training, and the length at which it fails."""

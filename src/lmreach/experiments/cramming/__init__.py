@@ -1,0 +1,1 @@
+"""Prompt vectors optimised on the frozen model until greedy decoding emits a target."""

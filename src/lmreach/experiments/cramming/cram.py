@@ -1,0 +1,402 @@
+"""Cramming: optimise prompt vectors of a frozen model until greedy decoding emits the target.
+
+Every string is an independent row: its own vectors, its own Adam moments and step count, its own
+frontier. Rows that finish leave at once and waiting strings take their place, so one batch serves any
+number of strings and no result depends on which rows shared it (beyond float noise).
+
+Differs from the published protocol (Meyer et al. 2026, their replication code): the first target token
+is scored, success is what greedy decoding emits from the vectors alone, the stored vectors are the very
+iterate that was confirmed, and step sizes are in units of real inputs (docs/cramming.md).
+
+Letters of shapes: r rows in the batch, m prompt vectors, n target ids, d width, f longest frontier.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from lmreach.config import CramConfig
+from lmreach.errors import InputError, problem
+from lmreach.experiments.cramming.buckets import MOST, buckets
+from lmreach.experiments.cramming.competitors import FROM_ROWS, Competitors, score_among
+from lmreach.experiments.cramming.frontier import CLOSED, block_length, next_frontier
+from lmreach.experiments.cramming.rows import Rows
+from lmreach.experiments.cramming.scoring import Score, emitted, score
+from lmreach.models.decode import emitted_prefix
+from lmreach.models.frame import frame_of, framed
+from lmreach.models.loaded import LoadedModel
+
+# Of the largest logit: a bfloat16 logit is rounded to one part in 256, and what is below it adds its own.
+_SLACK = 2.0**-6
+
+Outcome = Literal["hit_limit", "gave_up", "spent", "non_finite"]
+OUTCOMES: dict[Outcome, str] = {
+    "hit_limit": "emitted the whole target: its reach is at least the length limit",
+    "gave_up": "no growth within the patience",
+    "spent": "used all its steps",
+    "non_finite": "the loss stopped being a number; what was confirmed before counts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Crammed:
+    """What became of one string.
+
+    Attributes
+    ----------
+    index
+        Position of the string in the call.
+    reach
+        Longest prefix of the target that greedy decoding emits from ``vectors``, in tokens.
+    outcome
+        A name of `OUTCOMES`.
+    vectors
+        Shape (m, d), float32: the iterate that was confirmed.
+    smallest_gap
+        Smallest top-two gap of the logits over the confirmed prefix; None where reach is 0.
+    proposed
+        Longest prefix seen in a teacher-forced pass; larger than ``reach`` only if decoding disagreed.
+    steps
+        Optimiser steps spent, over all restarts.
+    growing
+        Whether it used all its steps and its prefix grew in the last tenth of them: more steps would then
+        most likely reach further.
+    """
+
+    index: int
+    reach: int
+    outcome: Outcome
+    vectors: Float[np.ndarray, "m d"]
+    smallest_gap: float | None
+    proposed: int
+    steps: int
+    growing: bool = False
+
+    @property
+    def censored(self) -> bool:
+        """Whether the length limit, not the optimiser, ended this string."""
+        return self.outcome == "hit_limit"
+
+
+def check_lengths(model: LoadedModel, m: int, n: int, config: CramConfig) -> None:
+    """Refuse m or n that cannot be run, before the first step.
+
+    Raises
+    ------
+    InputError
+        m or n below 1, m + n (and what stands around the vectors) beyond the model's context, or a start
+        token or text that the model has none for.
+    """
+    if m < 1 or n < 1:
+        raise InputError(problem("m and n of at least 1", f"m = {m}, n = {n}", "raise the one below 1"))
+    context = model.facts.context
+    need = m + n + frame_of(model, config.bos, config.prefix, config.suffix).length
+    if context is not None and need > context:
+        raise InputError(
+            problem(
+                f"at most {context} positions, the model's context",
+                f"{need} for m = {m}, n = {n}",
+                "lower m or n",
+            )
+        )
+
+
+def cram(
+    model: LoadedModel,
+    targets: Int[np.ndarray, "strings n"],
+    m: int,
+    config: CramConfig,
+    *,
+    generators: Sequence[np.random.Generator],
+    batch_size: int,
+    search: LoadedModel | None = None,
+    on_result: Callable[[Crammed], None] | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> list[Crammed]:
+    """Optimise m vectors for each target string.
+
+    Parameters
+    ----------
+    targets
+        Ids, shape (strings, n).
+    m
+        Number of prompt vectors.
+    config
+        Protocol and optimiser.
+    generators
+        One per string: the source of its starts, so that order and batch do not matter.
+    batch_size
+        Rows stepped at once.
+    search
+        A quicker copy of the model to take the steps on (`lmreach.models.search_copy`); a prefix that grows
+        there counts only once a pass of ``model`` itself shows it. None: the model itself.
+    on_result
+        Called with each finished string, as it finishes.
+    on_step
+        Called after each step with (rows stepped, model positions computed).
+    stop
+        Asked before every step; when it says yes, unfinished strings are dropped and the finished returned.
+
+    Returns
+    -------
+    list of Crammed
+        In order of ``index``; shorter than ``targets`` only after ``stop``.
+
+    Raises
+    ------
+    InputError
+        See `check_lengths`; also when there are fewer generators than strings.
+    """
+    strings, n = targets.shape
+    check_lengths(model, m, n, config)
+    if len(generators) != strings:
+        raise InputError(problem(f"{strings} generators", f"{len(generators)}", "pass one per string"))
+    run = _Run(model, search or model, targets, m, config, generators, on_result)
+    waiting = deque(range(strings))
+    rows = run.fill(None, waiting, batch_size)
+    while rows is not None and not stop():
+        positions = run.step(rows)
+        if on_step is not None:
+            on_step(rows.count, positions)
+        keep = run.harvest(rows, waiting)
+        if not bool(keep.all()):
+            rows = run.fill(rows.select(keep) if bool(keep.any()) else None, waiting, batch_size)
+    return sorted(run.finished, key=lambda result: result.index)
+
+
+class _Run:
+    """The state that the rows of one call share: model, targets, real inputs, and what has finished."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        search: LoadedModel,
+        targets: Int[np.ndarray, "strings n"],
+        m: int,
+        config: CramConfig,
+        generators: Sequence[np.random.Generator],
+        on_result: Callable[[Crammed], None] | None,
+    ) -> None:
+        self.model = model
+        self.search = search
+        self.config = config
+        self.m = m
+        self.targets = targets
+        self.n = int(targets.shape[1])
+        self.ids = torch.from_numpy(targets).to(model.device)
+        self.generators = generators
+        self.on_result = on_result
+        self.finished: list[Crammed] = []
+        self._best: dict[int, Crammed] = {}
+        self._restarts_left = dict.fromkeys(range(len(targets)), config.restarts - 1)
+        self._block = block_length(config, m, model.facts.width)
+        self._frame = frame_of(model, config.bos, config.prefix, config.suffix)
+        many = model.facts.rows >= FROM_ROWS and model.device.type == "cpu"
+        self._competitors = Competitors() if many else None
+
+    def fill(self, rows: Rows | None, waiting: deque[int], batch_size: int) -> Rows | None:
+        """Let waiting strings take the free places."""
+        free = batch_size - (rows.count if rows is not None else 0)
+        joining = [waiting.popleft() for _ in range(min(free, len(waiting)))]
+        if not joining:
+            return rows
+        new = Rows.start(
+            torch.tensor(joining, device=self.model.device),
+            torch.stack([self._start_vectors(index) for index in joining]),
+            frontier=self._first_frontier(),
+        )
+        return new if rows is None else rows.join(new)
+
+    def step(self, rows: Rows) -> int:
+        """One optimiser step of every row; returns the number of model positions computed."""
+        ahead = self.m + self._frame.length - 1
+        lengths = rows.frontier.cpu().numpy() + ahead
+        prefix, hits = torch.zeros_like(rows.best), torch.zeros_like(rows.best)
+        loss = torch.zeros_like(rows.vectors[:, 0, 0])
+        grad, positions = torch.zeros_like(rows.vectors), 0
+        for some in buckets(lengths, most=MOST.get(rows.vectors.device.type, MOST["cuda"])):
+            places = torch.from_numpy(some).to(rows.index.device)
+            found = self._pass(rows, places)
+            prefix[places], hits[places], loss[places], grad[places] = found
+            positions += int(lengths[some].max()) * len(some)
+        rows.note(prefix, loss, self._next_frontier(rows, prefix, hits))
+        rows.descend(grad, self._learning_rate(rows), self.config.beta1, self.config.beta2)
+        return positions
+
+    def _pass(
+        self, rows: Rows, places: Int[Tensor, " r"]
+    ) -> tuple[Int[Tensor, " r"], Int[Tensor, " r"], Float[Tensor, " r"], Float[Tensor, "r m d"]]:
+        """Return prefix, hits, loss and gradient of some rows, from one pass forth and back."""
+        frontier, best = rows.frontier[places], rows.best[places]
+        width = int(frontier.max())
+        ids = self.ids[rows.index[places], :width]
+        vectors = rows.vectors[places].detach().requires_grad_(True)
+        inputs = self._inputs(vectors, ids[:, : width - 1])
+        hidden = self.search.hidden(inputs)[:, inputs.shape[1] - width :]
+        scored = torch.arange(width, device=ids.device) < frontier[:, None]
+        index, steps = rows.index[places], rows.steps[places]
+        full, exact = self._due(index, steps), self.search is self.model
+        loss, pull = torch.zeros_like(frontier, dtype=torch.float32), torch.zeros_like(hidden)
+        near, hits = torch.zeros_like(frontier), torch.zeros_like(frontier)
+        for some, among in ((full, False), (~full, True)):
+            if bool(some.any()):
+                got = self._score(
+                    index[some], hidden[some], ids[some], scored[some], steps[some], among=among
+                )
+                # Among competitors hits may be too many; they only say when the next block begins.
+                loss[some], pull[some], hits[some] = got.loss, got.hidden_grad, got.hits
+                near[some] = got.near if among or not exact else got.prefix
+        (grad,) = torch.autograd.grad(hidden, vectors, pull)
+        # What all logits of the model itself show needs no second look.
+        sure = full if exact else torch.zeros_like(full)
+        prefix = self._checked(best, inputs.detach(), ids, near, sure)
+        if self._competitors is not None:
+            self._competitors.doubt(index[(near > best) & (prefix < near)])
+        return prefix, hits, loss, grad
+
+    def _due(self, index: Int[Tensor, " r"], steps: Int[Tensor, " r"]) -> Bool[Tensor, " r"]:
+        """Return the rows whose targets are to be scored against all ids."""
+        if self._competitors is None:
+            return torch.ones_like(index, dtype=torch.bool)
+        return self._competitors.due(index, steps)
+
+    def _score(
+        self,
+        index: Int[Tensor, " r"],
+        hidden: Float[Tensor, "r f h"],
+        ids: Int[Tensor, "r f"],
+        scored: Bool[Tensor, "r f"],
+        steps: Int[Tensor, " r"],
+        *,
+        among: bool,
+    ) -> Score:
+        """Score rows against all ids, or against their competitors alone."""
+        unsolved, slack = self._unsolved_weight(steps), 0.0 if self.search is self.model else _SLACK
+        if self._competitors is None:
+            return score(self.search, hidden, ids, scored, unsolved=unsolved, slack=slack)
+        if among:
+            kept = self._competitors.of(index)
+            return score_among(self.search, hidden, ids, scored, kept, unsolved=unsolved, slack=slack)
+        mass = torch.zeros(len(index), self.model.facts.rows, device=hidden.device)
+        got = score(self.search, hidden, ids, scored, unsolved=unsolved, slack=slack, mass=mass)
+        self._competitors.keep(index, mass)
+        return got
+
+    def _checked(
+        self,
+        best: Int[Tensor, " r"],
+        inputs: Float[Tensor, "r l d"],
+        ids: Int[Tensor, "r f"],
+        near: Int[Tensor, " r"],
+        sure: Bool[Tensor, " r"],
+    ) -> Int[Tensor, " r"]:
+        """Return prefixes that the model itself shows: one pass of it, for rows that only seem to grow."""
+        prefix = torch.where(sure, near, torch.minimum(near, best))
+        grown = (near > best) & ~sure
+        if bool(grown.any()):
+            width = int(near[grown].max())
+            end = inputs.shape[1] - ids.shape[1] + width
+            with torch.no_grad():
+                hidden = self.model.hidden(inputs[grown, :end])[:, end - width :]
+            prefix[grown] = emitted(self.model, hidden, ids[grown, :width])
+        return prefix
+
+    def harvest(self, rows: Rows, waiting: deque[int]) -> Bool[Tensor, " r"]:
+        """Take out rows that are done; returns the mask of rows that go on."""
+        # Until the frontier has closed in, a prefix may stand still while the tokens behind it are won.
+        earliest = 0.0 if self.config.protocol == "fixed" else CLOSED * self.config.max_steps
+        done = rows.done(self.n, self.config, earliest=earliest)
+        for place in torch.nonzero(done).flatten().tolist():
+            self._finish(rows, place, waiting)
+        return ~done
+
+    def _finish(self, rows: Rows, place: int, waiting: deque[int]) -> None:
+        index = int(rows.index[place])
+        result = self._confirm(rows, place, index)
+        previous = self._best.pop(index, None)
+        if previous is not None:
+            better = max(previous, result, key=lambda one: one.reach)
+            result = replace(better, steps=previous.steps + result.steps)
+        if self._restarts_left[index] > 0 and result.reach < self.n:
+            self._restarts_left[index] -= 1
+            self._best[index] = result
+            waiting.appendleft(index)
+            return
+        self.finished.append(result)
+        if self.on_result is not None:
+            self.on_result(result)
+
+    def _confirm(self, rows: Rows, place: int, index: int) -> Crammed:
+        vectors = rows.best_vectors[place]
+        emission = emitted_prefix(self.model, vectors, self.targets[index], frame=self._frame)
+        outcome = self._outcome(rows, place, emission.reach)
+        late = int(rows.grown_at[place]) >= 0.9 * self.config.max_steps
+        return Crammed(
+            index=index,
+            reach=emission.reach,
+            outcome=outcome,
+            vectors=vectors.cpu().numpy().copy(),
+            smallest_gap=emission.smallest_gap,
+            proposed=int(rows.best[place]),
+            steps=int(rows.steps[place]),
+            growing=outcome == "spent" and late,
+        )
+
+    def _outcome(self, rows: Rows, place: int, reach: int) -> Outcome:
+        if reach >= self.n:
+            return "hit_limit"
+        if not bool(rows.finite[place]):
+            return "non_finite"
+        return "spent" if int(rows.steps[place]) >= self.config.max_steps else "gave_up"
+
+    def _start_vectors(self, index: int) -> Float[Tensor, "m d"]:
+        """Start at m real input vectors drawn at random, made as long as asked."""
+        ids = self.generators[index].choice(self.model.plain_ids, size=self.m)
+        real = self.model.input_vectors(torch.from_numpy(ids).to(self.model.device)).detach().float()
+        return (self.config.start_scale or 1.0) * real
+
+    def _first_frontier(self) -> int:
+        return self.n if self.config.protocol == "fixed" else min(self.n, self._block)
+
+    def _next_frontier(
+        self, rows: Rows, prefix: Int[Tensor, " r"], hits: Int[Tensor, " r"]
+    ) -> Int[Tensor, " r"]:
+        if self.config.protocol == "fixed":
+            return rows.frontier
+        best = torch.maximum(prefix, rows.best)
+        found = next_frontier(
+            rows.frontier, best, hits, rows.steps, block=self._block, max_steps=self.config.max_steps
+        )
+        return found.clamp(max=self.n)
+
+    def _inputs(self, vectors: Float[Tensor, "r m d"], ids: Int[Tensor, "r f"]) -> Float[Tensor, "r l d"]:
+        return torch.cat([framed(self.model, vectors, self._frame), self.model.input_vectors(ids)], dim=1)
+
+    def _unsolved_weight(self, steps: Int[Tensor, " r"]) -> Float[Tensor, " r"]:
+        """Geometric growth over each row's own steps.
+
+        As long as a row grows fast, every token's loss helps; towards its end solved tokens, which are made
+        ever surer, pull away from those that could still be had.
+        """
+        first, last = self.config.unsolved_weight, self.config.unsolved_weight_end
+        return first * (last / first) ** (steps.float() / self.config.max_steps).clamp(max=1.0)
+
+    def _learning_rate(self, rows: Rows) -> Float[Tensor, " r"]:
+        """Cosine decay over each row's own steps, in units of its own RMS (at least that of real inputs).
+
+        The first norm of most models sees only the direction of a vector, so steps of fixed size turn it ever
+        less as it grows; and some models emit anything at all only from vectors far longer than real inputs.
+        """
+        config = self.config
+        done = (rows.steps.float() / config.max_steps).clamp(max=1.0)
+        share = 0.5 * (1.0 + torch.cos(math.pi * done))
+        own = rows.vectors.square().mean(dim=(1, 2)).sqrt().clamp(min=self.model.input_rms)
+        return own * (config.lr_end + (config.lr - config.lr_end) * share)

@@ -1,0 +1,1 @@
+"""Which tokens some hidden state can emit, each verdict with its proof."""

@@ -1,0 +1,1 @@
+"""Where final hidden states lie."""

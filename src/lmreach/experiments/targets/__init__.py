@@ -1,0 +1,1 @@
+"""What is to be emitted: strings drawn, and strings read from files."""

@@ -1,0 +1,1 @@
+"""Decoder cells on the page."""

@@ -1,0 +1,1 @@
+"""The census on the page."""

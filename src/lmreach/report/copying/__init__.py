@@ -1,0 +1,1 @@
+"""Copying on the page."""

@@ -1,0 +1,296 @@
+"""Copying in sentences; every number in them stands in ``results.copying`` or beside it in the limits."""
+
+from collections.abc import Sequence
+
+from lmreach.report.kit.format import is_number, number, percent, prose
+from lmreach.report.kit.reading import Record
+
+__all__ = ["BESIDE", "hidden_limit", "prompt_at", "sentences", "unit"]
+
+BESIDE = (
+    "What theory says of copying, and what not. The limit counts how many different outputs m prompt vectors "
+    "can have: every output of up to C m tokens at most. A prompt that asks for n characters holds n vectors "
+    "and more, so the limit for it is about C n tokens, C times what is asked for. Copying asks for one "
+    "output per prompt, never for more outputs than there are prompts; no count forbids it at any length. "
+    "Where it stops, the reason lies elsewhere: in how the model finds its place in the prompt. The two "
+    "lengths are set side by side because both are falls, not because one explains the other."
+)
+
+
+def unit(copying: Record, count: float = 2) -> str:
+    """Name what strings are made of."""
+    noun = "letter" if (copying.get("alphabet") or {}).get("symbols") == "letters" else "token"
+    return noun if count == 1 else f"{noun}s"
+
+
+def sentences(copying: Record, limits: Sequence[Record] = ()) -> list[str]:
+    """Say the result for readers who know no theory, in the order in which they would ask."""
+    return [
+        *_training(copying),
+        *_fall(copying),
+        *_symbols(copying),
+        *_forced(copying),
+        *_mistakes(copying),
+        *_layouts(copying),
+        *_attention(copying),
+        *_checked(copying),
+        *_beside(copying, limits),
+    ]
+
+
+def _training(copying: Record) -> list[str]:
+    training = copying.get("training")
+    if not training:
+        return [f"Nothing was trained: the model was asked to copy in context, layout {copying['layout']!r}."]
+    who = (
+        f"{training['parent']}, fine-tuned,"
+        if training.get("parent")
+        else f"A model of kind {training['kind']}"
+    )
+    task = (
+        "copy"
+        if training["task"] == "copy"
+        else f"answer {training['task']} questions (n = {training['n']}) on"
+    )
+    text = (
+        f"{who} ({_rough(training['parameters'])} parameters) was trained to {task} strings of "
+        f"{training['shortest']} to {training['longest']} {unit(copying)}"
+    )
+    curve = training.get("curve") or ()
+    if not curve:
+        return [f"{text}; training was stopped before its first test."]
+    last, steps = curve[-1], f"{number(int(training['steps']))} steps"
+    right = (
+        f"{round(last['exact'] * last['strings'])} of {number(int(last['strings']))} held-out strings right"
+    )
+    if training["reached"]:
+        return [f"{text}, until all came out right: {right} after {steps}."]
+    return [
+        f"{text}. It has not reached the mark: {right} after {steps}. What follows is of a model that "
+        "fails at the lengths it was trained on too."
+    ]
+
+
+def _fall(copying: Record) -> list[str]:
+    n50 = copying["n50"]
+    if not copying.get("lengths"):
+        return ["No length was measured."]
+    said = {"above_limit": _above, "below_first": _below, "separated": _between, "estimated": _half}
+    verdict = n50["verdict"]
+    return [said[verdict](copying)] if verdict in said else [f"n50 is {n50['words']}."]
+
+
+def _above(copying: Record) -> str:
+    lengths = copying["lengths"]
+    every = all(one[copying["counted"]]["share"] == 1 for one in lengths)
+    who = "All strings" if every else "At least half of the strings"
+    return f"{who} {_whole(copying)} up to the longest tried, {_of(copying, lengths[-1]['length'])}."
+
+
+def _below(copying: Record) -> str:
+    lengths = copying["lengths"]
+    shortest = _of(copying, lengths[0]["length"])
+    if any(one[copying["counted"]]["count"] for one in lengths):
+        return f"Fewer than half of the strings come out whole, even of {shortest}."
+    return f"No string comes out whole, not even of {shortest}."
+
+
+def _whole(copying: Record) -> str:
+    return "come out whole" if copying["counted"] == "complete" else "are copied whole, end mark included,"
+
+
+def _between(copying: Record) -> str:
+    n50 = copying["n50"]
+    low, high = (int(end) for end in n50["bracket"])
+    text = f"Every string of {_of(copying, low)} is copied and none of {high}"
+    to = copying.get("trained_to")
+    return f"{text}; the longest in training had {to}." if to else f"{text}."
+
+
+def _half(copying: Record) -> str:
+    n50 = copying["n50"]
+    value, low, high = n50["n50"]
+    text = (
+        f"Half of the strings {_whole(copying)} at {number(value)} {unit(copying)} (n50; "
+        f"{percent(n50['confidence'])} interval {number(low)} to {number(high)})"
+    )
+    to = copying.get("trained_to")
+    if to:
+        text += f", {prose(value / to)} times the longest in training"
+    fall = n50["width"][0] if n50.get("width") else None
+    if is_number(fall):
+        text += f". From nine in ten to one in ten it is {prose(fall)} {unit(copying)}"
+    return f"{text}."
+
+
+def _of(copying: Record, count: int) -> str:
+    return f"{count} {unit(copying, count)}"
+
+
+def _symbols(copying: Record) -> list[str]:
+    alphabet = copying["alphabet"]
+    if not alphabet.get("unseen"):
+        return []
+    named = ", ".join(alphabet["unseen_letters"])
+    return [
+        f"{alphabet['unseen']} of {alphabet['tested']} symbols unseen in training ({named}): where this "
+        "fails, the symbols may be the reason, so it says nothing about length generalisation."
+    ]
+
+
+def _forced(copying: Record) -> list[str]:
+    if copying["decoding"] != "teacher_forced":
+        return []
+    return [
+        "Teacher-forced: each character was predicted from the true answer so far, as in the published code. "
+        "Exact match is what free-running decoding gives; per-character accuracy is higher."
+    ]
+
+
+def _mistakes(copying: Record) -> list[str]:
+    found = copying.get("mistakes")
+    if not found:
+        return []
+    strings = "1 string" if found["strings"] == 1 else f"{found['strings']} strings"
+    kinds = ", ".join(f"{_KINDS[kind]} {count}" for kind, count in found["kinds"].items())
+    low, middle, high = (prose(q) for q in found["place_quartiles"])
+    text = (
+        f"In {strings} that went wrong, the first mistake comes after {middle} right {unit(copying)} (middle "
+        f"half: {low} to {high}); what came out instead: {kinds}."
+    )
+    first = found["orders"][0]
+    if first["followed"] is None:
+        return [text]
+    return [
+        text,
+        _compared(
+            first["followed"],
+            first["followed_by_chance"],
+            "followed another occurrence of the preceding symbol in the prompt",
+            "look-ups of what came before that found another place",
+        ),
+        _compared(
+            first["near"],
+            first["near_by_chance"],
+            "stood right beside the right one in the string",
+            "slips by one place",
+        ),
+    ]
+
+
+def _compared(seen: Record, chance: float, what: str, meaning: str) -> str:
+    """Say how often wrong symbols did something, beside chance, and what follows from it."""
+    text = (
+        f"Of {seen['of']} wrong symbols {seen['count']} ({_part(seen['share'])}) {what}; a random wrong "
+        f"symbol does in {_part(chance)}"
+    )
+    if seen["low"] <= chance:
+        return f"{text}: no sign of {meaning}."
+    many = "most mistakes look like" if seen["share"] >= 0.5 else "some mistakes look like"
+    return f"{text}: {many} {meaning}."
+
+
+_KINDS = {
+    "symbol": "another symbol",
+    "ended early": "the end too early",
+    "did not end": "more after the last one",
+    "other token": "another token",
+}
+
+
+def _layouts(copying: Record) -> list[str]:
+    found = list(copying.get("layouts") or ())
+    if len(found) < 2:
+        return []
+    usual, others = found[0], found[1:]
+    prompts = [size for one in found for size in one["prompts"][-1:]]
+    length = usual["lengths"][-1]
+    differing = [one for one in others if one["p_value"] < 0.05 / len(others)]
+    text = (
+        f"The same strings were asked for in {len(found)} prompt layouts, with prompts of {min(prompts)} to "
+        f"{max(prompts)} positions for strings of {length} {unit(copying)}."
+    )
+    if not differing:
+        return [f"{text} None differs from {usual['layout']!r} beyond chance (McNemar's test, 5 % over all)."]
+    named = ", ".join(
+        f"{one['layout']!r} ({one['only_here']} strings come out there alone, {one['only_usual']} only in "
+        f"{usual['layout']!r})"
+        for one in differing
+    )
+    same = len(others) - len(differing)
+    rest = "" if not same else f" The other {same} {'does' if same == 1 else 'do'} not."
+    return [
+        f"{text} Beyond chance (McNemar's test, 5 % over all) these differ from {usual['layout']!r}: "
+        f"{named}.{rest}"
+    ]
+
+
+def _attention(copying: Record) -> list[str]:
+    said = []
+    for one in copying.get("attention") or ():
+        text = (
+            f"At {_of(copying, one['length'])}, head {one['head'] + 1} of layer {one['layer'] + 1} has the "
+            f"largest weight on the character to be copied: {prose(one['weight'])} on average (equal "
+            f"attention: {prose(one['uniform'])})"
+        )
+        if one["at_mistakes"] is not None:
+            text += f", and {prose(one['at_mistakes'])} at the {_times(one['mistakes'])} first wrong"
+        said.append(f"{text}.")
+    return said
+
+
+def _times(count: int) -> str:
+    return "character that came out" if count == 1 else f"{count} characters that came out"
+
+
+def _checked(copying: Record) -> list[str]:
+    checked = copying.get("checked")
+    if not checked or checked["same"] == checked["strings"]:
+        return []
+    return [
+        f"{checked['strings'] - checked['same']} of {checked['strings']} strings of {checked['length']} came "
+        "out differently at batch 1: two logits lie within rounding of each other."
+    ]
+
+
+def _beside(copying: Record, limits: Sequence[Record]) -> list[str]:
+    per, n50 = hidden_limit(limits), copying["n50"].get("n50")
+    if per is None or not n50:
+        return []
+    at = n50[0]
+    prompt = prompt_at(copying, at)
+    text = (
+        f"Beside it, the limit from the weights: {prose(per)} tokens per vector (premise hidden), so "
+        f"{_rough(per * prompt)} tokens for the {prose(prompt)} vectors of a prompt at n50"
+    )
+    crammed = [one for one in copying.get("cramming") or () if is_number(one["n50"]["value"])]
+    if crammed:
+        told = ", ".join(f"{prose(one['n50']['value'])} at m = {one['m']}" for one in crammed)
+        text += f". Optimised vectors make this very model emit random strings of {told} tokens"
+    return [f"{text}."]
+
+
+def hidden_limit(limits: Sequence[Record]) -> float | None:
+    """Return tokens per vector of the tightest proved limit with premise hidden, if there is one."""
+    for one in limits:
+        per = one.get("tokens_per_vector")
+        if one.get("tightest_of_premise") and one.get("premise") == "hidden" and is_number(per):
+            return float(per)
+    return None
+
+
+def prompt_at(copying: Record, n: float) -> float:
+    """Return the prompt positions for strings of n, between measured lengths if need be."""
+    known = sorted((one["length"], one["prompt"]) for one in copying["lengths"])
+    before = [pair for pair in known if pair[0] <= n] or known[:1]
+    after = [pair for pair in known if pair[0] > n] or known[-1:]
+    (a, at), (b, to) = before[-1], after[0]
+    return float(at + (to - at) * (n - a) / (b - a)) if b != a else float(at)
+
+
+def _part(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _rough(value: float) -> str:
+    return number(round(value)) if value < 1e6 else f"{value / 1e6:.3g} million"

@@ -1,0 +1,1 @@
+"""What every section of the page is made with."""

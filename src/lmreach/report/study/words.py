@@ -1,0 +1,335 @@
+"""What the run says, in sentences; every number in them stands in the results."""
+
+import math
+from collections.abc import Sequence
+
+from lmreach.report.kit import reading
+from lmreach.report.kit.format import interval, is_number, number, percent, power, prose
+from lmreach.report.kit.reading import Record
+
+PAPER = (
+    "Meyer, Michelessa, Chaux, Tan, “How Many Different Outputs Can a Transformer Generate?”, ICML "
+    "2026, arXiv 2605.22223"
+)
+BALL_NOTE = "The paper’s ball bound carries no information about the model beyond d and V."
+PREMISE_NOTE = (
+    "A limit counts prompts. “Packing” says whether the counting step is proved for the region; "
+    "“premise” says what is assumed about the vectors. Proved packing does not prove the premise. "
+    "All limits speak about uniformly random targets: text of a likelier kind is a small part of all "
+    "sequences and may reach further."
+)
+GLOSSARY = (
+    (
+        "prompt vector",
+        "One position of a soft prompt: d free numbers handed to the first block in place of a token.",
+    ),
+    (
+        "accessible",
+        "A sequence is accessible with m vectors when some choice of them makes greedy decoding emit it.",
+    ),
+    (
+        "accessibility",
+        "The share of sequences of length n, of a stated kind, that are accessible. Here: the share of "
+        "target strings that were reached, so it may be too low, never too high, apart from chance.",
+    ),
+    ("n50", "The length in tokens at which accessibility crosses one half."),
+    ("slope", "Tokens by which n50 grows with each further vector."),
+    (
+        "packing number",
+        "The most points of a region that are pairwise at least eps apart. ln P per vector bounds how "
+        "many prompts can be told apart.",
+    ),
+    (
+        "premise",
+        "What a limit assumes. format: vectors are stored in a float dtype, nothing else. input: they "
+        "lie in a stated region of the input space. hidden: prompts are told apart only through final "
+        "hidden states, at a precision relative to their size (the paper’s practice).",
+    ),
+    (
+        "packing: proved, convention, exact count",
+        "proved: the packing number is bounded for this very region. convention: the paper’s formula, "
+        "used as published. exact count: the representable vectors were counted.",
+    ),
+    ("gap", "Difference of the two largest logits at a step; a string counts only if every gap is above 0."),
+    ("censored", "A string that reached the length limit: its reach is at least that, not exactly that."),
+)
+
+
+def tokens_of(target: str, count: float = 2) -> str:
+    """Name the tokens of a target kind inside a sentence (``random tokens``)."""
+    noun = "token" if count == 1 else "tokens"
+    if target == "random":
+        return f"random {noun}"
+    return f"{noun} of its own text" if target == "self" else f"{noun} of {target}"
+
+
+def join(parts: Sequence[str]) -> str:
+    """Join clauses as English does."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def headline(results: Record) -> list[str]:
+    """Say the outcome in a few sentences: first vector, each further one, the limit and what it leaves.
+
+    Only values present in the results are used; where one is missing the sentence says so.
+    """
+    return [
+        *protocol_notes(results),
+        *_first_vector(results),
+        *_further(results),
+        *_cut_short(results),
+        *_limit(results),
+    ]
+
+
+def protocol_notes(results: Record) -> list[str]:
+    """Return what must be said before any number of a protocol that is there for comparison only."""
+    found = [str(one.get("protocol_note") or "") for one in reading.records(results, "accessibility")]
+    return [f"{note[:1].upper()}{note[1:]}." for note in dict.fromkeys(found) if note]
+
+
+def is_published(records: Sequence[Record]) -> bool:
+    """Say whether any of some records was measured under the published protocol."""
+    return any(record.get("protocol") == "published" for record in records)
+
+
+PUBLISHED_LABEL = "published protocol, for comparison"
+
+
+def _first_vector(results: Record) -> list[str]:
+    found = reading.records(results, "accessibility")
+    smallest = [
+        min(reading.of_target(found, target), key=lambda record: record.get("m") or math.inf)
+        for target in dict.fromkeys(str(record.get("target")) for record in found)
+    ]
+    if not smallest:
+        return ["Nothing was measured in this run, so it does not say what can be reached."]
+    said = []
+    for m in dict.fromkeys(record.get("m") for record in smallest):
+        known = [record for record in smallest if record.get("m") == m and _has_length(record)]
+        if known:
+            name, clauses = results.get("model_name", "the model"), join(_clauses(known))
+            if is_published(known):
+                said.append(
+                    f"Under that protocol {_vectors(m)} gave {name} {clauses}, the given one counted."
+                )
+            else:
+                said.append(f"From {_vectors(m)}, {name} could be made to emit {clauses}.")
+    return said + [_no_length(record) for record in smallest if not _has_length(record)]
+
+
+def _clauses(known: Sequence[Record]) -> list[str]:
+    """Say each n50; what the first estimate and the first limit explain is not explained again."""
+    said: list[str] = []
+    seen: set[str] = set()
+    for record in known:
+        said.append(_clause(record, explained=verdict(record) in seen))
+        seen.add(verdict(record))
+    return said
+
+
+def _vectors(m: object) -> str:
+    return "one prompt vector" if m == 1 else f"{m} prompt vectors"
+
+
+def _has_length(record: Record) -> bool:
+    return verdict(record) in {"estimated", "above_limit", "separated"}
+
+
+def verdict(record: Record) -> str:
+    """Return the verdict of a record's n50; an estimate without a finite value is no answer."""
+    n50 = record.get("n50") or {}
+    given = str(n50.get("verdict", "no_data"))
+    needs = {"estimated": ("value",), "separated": ("low", "high")}.get(given, ())
+    return given if all(is_number(n50.get(one)) for one in needs) else "no_data"
+
+
+def _clause(record: Record, explained: bool) -> str:
+    n50, target = record["n50"], str(record.get("target"))
+    if verdict(record) == "separated":
+        lead = "" if explained else "n50: all strings up to the one, none from the other on; "
+        told = interval(n50.get("low"), n50.get("high"), digits=2)
+        return f"about {prose((n50['low'] + n50['high']) / 2)} {tokens_of(target)} ({lead}{told})"
+    if verdict(record) == "above_limit":
+        reached = "which half of the strings or more reached"
+        limit = f"this run’s length limit, {reached}"
+        if record.get("points"):
+            limit = "the longest length tried, where every string was reached"
+        why = "likewise" if explained else limit
+        return f"at least {number(record.get('limit'))} {tokens_of(target)} ({why})"
+    told = interval(n50.get("low"), n50.get("high"), digits=2)
+    lead = "" if explained else f"n50; {percent(n50.get('confidence'))} interval "
+    return f"{prose(n50['value'])} {tokens_of(target)} ({lead}{told})"
+
+
+def _no_length(record: Record) -> str:
+    kind, vectors = tokens_of(str(record.get("target"))), _vectors(record.get("m"))
+    if verdict(record) == "below_one":
+        return f"With {kind}, fewer than half of the strings gave even their first token from {vectors}."
+    told = (record.get("n50") or {}).get("words")
+    if verdict(record) in {"below_first", "one_length", "curve_does_not_fit"} and told:
+        return f"With {kind}, n50 from {vectors}: {told}."
+    done, asked = number(record.get("finished")), number(record.get("strings"))
+    return f"With {kind} there is no n50 for {vectors}: {done} of {asked} strings were finished."
+
+
+def _further(results: Record) -> list[str]:
+    known: list[str] = []
+    unknown: dict[str, list[str]] = {}
+    for slope in reading.records(results, "slopes"):
+        kind = tokens_of(str(slope.get("target")))
+        if is_number(slope.get("slope")):
+            told = interval(slope.get("low"), slope.get("high"), digits=2)
+            known.append(f"{prose(slope['slope'])} {kind} ({told})")
+        else:
+            reason = slope.get("words") or str(slope.get("verdict", "no reason given")).replace("_", " ")
+            unknown.setdefault(str(reason).removeprefix("not known: ").rstrip("."), []).append(kind)
+    if not known and not unknown:
+        return ["How much a further vector adds was not estimated."]
+    said = [f"Each further vector adds {join(known)}{_span(results)}."] if known else []
+    return said + [
+        f"How much a further vector adds in {join(k)} is not known: {why}." for why, k in unknown.items()
+    ]
+
+
+def _cut_short(results: Record) -> list[str]:
+    """Say so where most strings still grew when their steps ended: their number is one of steps, not of m."""
+    found = [r for r in reading.records(results, "accessibility") if is_number(r.get("still_growing"))]
+    growing, strings = (sum(record[name] for record in found) for name in ("still_growing", "strings"))
+    # The frontier closes in until then, so four to six in ten grow this late even where more bring little.
+    if not strings or 4 * growing <= 3 * strings:
+        return []
+    return [
+        f"{growing} of {strings} strings still grew in the last tenth of their steps: these lengths are set "
+        "by the number of steps and would likely rise with more (--max-steps)."
+    ]
+
+
+def _span(results: Record) -> str:
+    counts = [m for slope in reading.records(results, "slopes") for m in slope.get("m") or () if is_number(m)]
+    return f", over m\u00a0=\u00a0{min(counts)} to {max(counts)}" if counts else ""
+
+
+def _limit(results: Record) -> list[str]:
+    best = reading.tightest(results)
+    if not best:
+        return ["No limit was computed."]
+    first = best[0]
+    said = (
+        f"The tightest limit under the premise “{first.get('premise')}” ({first.get('name')}, packing: "
+        f"{first.get('packing')}) is {prose(first['tokens_per_vector'])} tokens per vector"
+        f"{_compared(results, first)}."
+    )
+    others = [f"{prose(limit['tokens_per_vector'])} under “{limit.get('premise')}”" for limit in best[1:]]
+    return [
+        f"{said} {_share(first)}".rstrip(),
+        *([f"Under other premises the tightest limits are {join(others)}."] if others else []),
+        *_outside(results),
+    ]
+
+
+def _outside(results: Record) -> list[str]:
+    """Say whether the vectors that were used lie where the premise *input* wants them."""
+    found = reading.extents(results)
+    if not found or not any(limit.get("premise") == "input" for limit in reading.limits(results)):
+        return []
+    inside, strings = (sum(one[name] for one in found) for name in ("inside_input_box", "strings"))
+    if inside == strings:
+        return ["All vectors that were found lie inside the box of real inputs, as the premise “input” asks."]
+    most = max(one["median_rms_over_inputs"] for one in found)
+    return [
+        f"{number(inside)} of the {number(strings)} sets of vectors that were found lie inside the box of "
+        f"real inputs (up to {prose(most)} times their RMS, median of a kind and m): limits under “input” "
+        "do not bind the others."
+    ]
+
+
+def _compared(results: Record, limit: Record) -> str:
+    for target in sorted(reading.targets(results), key=lambda name: name != "random"):
+        ratio = reading.ratio_of(reading.slope_of(results, target), limit)
+        if ratio and is_number(ratio.get("ratio")):
+            return _ratio_words(ratio, target)
+    return ""
+
+
+def _ratio_words(ratio: Record, target: str) -> str:
+    told = interval(ratio.get("low"), ratio.get("high"), digits=2)
+    measured = f"the measured slope on {tokens_of(target)}"
+    if ratio["ratio"] < 1:
+        return (
+            f", only {number(ratio['ratio'])} times ({told}) {measured}: the measurement lies above "
+            "this limit, so its premise does not hold for these vectors and targets"
+        )
+    return f": {prose(ratio['ratio'])} times ({told}) {measured}"
+
+
+def _share(limit: Record) -> str:
+    """Say what the limit leaves at twice its length (ln share = ln P - n ln V, Theorem 4.5)."""
+    log_v = reading.log_vocabulary(limit)
+    if log_v is None or log_v <= 0:
+        return ""
+    n = math.ceil(2 * limit["tokens_per_vector"])
+    left = limit["log_packing_nats"] - n * log_v
+    convention = limit.get("packing") == "convention"
+    supposed = "that premise and the convention hold" if convention else "that premise holds"
+    return (
+        f"If {supposed}, one vector reaches at most a share of {power(left)} of all sequences of twice that "
+        f"length, {number(n)} tokens."
+    )
+
+
+def vocabulary(results: Record) -> str:
+    """Say how many rows the head has, how many ids are usable, and which of the two entered the limits."""
+    model = results.get("model") or {}
+    rows, usable = model.get("rows"), model.get("usable")
+    said = f"{number(rows)} rows, {number(usable)} usable"
+    log_v = next((v for v in map(reading.log_vocabulary, reading.limits(results)) if v is not None), None)
+    if log_v is None:
+        return f"{said}; no limit was computed, so neither entered C"
+    for count, name in ((usable, "usable ids"), (rows, "rows")):
+        if is_number(count) and count > 1 and math.isclose(math.log(count), log_v, rel_tol=1e-6):
+            return f"{said}; V = {number(count)} ({name}) entered C"
+    return f"{said}; ln V = {number(log_v, 6)} entered C, which is neither of the two"
+
+
+def n50_cell(record: Record) -> tuple[str, str]:
+    """Return n50 and its interval, or the verdict that stands for it, as a table shows them."""
+    n50 = record.get("n50") or {}
+    told = interval(n50.get("low"), n50.get("high"))
+    limit, lengths = number(record.get("limit")), bool(record.get("points"))
+    every = (
+        "every string reached at every length tried" if lengths else "half or more reached the length limit"
+    )
+    first, last = number(n50.get("first")), number(n50.get("last"))
+    ends = [number(n50.get(end)) for end in ("low", "high")]
+    cells = {
+        "estimated": (number(n50.get("value")), told),
+        "above_limit": (f"above {limit}", every),
+        "below_one": ("below 1", "fewer than half gave one token"),
+        "separated": (f"between {ends[0]} and {ends[1]}", "all reached up to one length, none beyond"),
+        "below_first": (f"below {first}", "none reached at the shortest length tried"),
+        "one_length": ("not known", f"one length alone, {last} tokens: no curve"),
+        "curve_does_not_fit": (told, "from the points alone: no curve fits them"),
+    }
+    return cells.get(verdict(record), (number(n50.get("value")), "no answer"))
+
+
+def describe_n50(results: Record) -> str:
+    """Describe the figure of n50 against m for readers who do not see it."""
+    points = [
+        f"{record.get('target')}, m = {record.get('m')}: {n50_cell(record)[0]} ({n50_cell(record)[1]})"
+        for record in reading.records(results, "accessibility")
+    ]
+    lines = [
+        f"{line.get('name')}: {prose(line['tokens_per_vector'])} tokens per vector"
+        for line in reading.tightest(results)
+    ]
+    return f"n50 in tokens. {'; '.join(points) or 'No points'}. Limit lines: {'; '.join(lines) or 'none'}."
+
+
+def describe_curves(found: Sequence[Record], target: str) -> str:
+    """Describe one panel of accessibility curves for readers who do not see it."""
+    parts = [f"m = {record.get('m')}: n50 {n50_cell(record)[0]}" for record in found]
+    return (
+        f"Share of {target} target strings emitted in full, falling with their length n. {'; '.join(parts)}."
+    )

@@ -1,0 +1,1 @@
+"""Decoder cells as a command and as a part of a study."""

@@ -1,0 +1,163 @@
+"""The part of a study about decoder cells, cut to the seconds it may take."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from lmreach.experiments.cells.decoder import Decoder, decoder_of
+from lmreach.experiments.cells.rare import RareStopped
+from lmreach.models.loaded import LoadedModel
+from lmreach.runs.cells import parts as cells
+
+__all__ = ["MAP_TEXTS", "cells_section"]
+
+# Beginnings that any model with a tokenizer can read.
+MAP_TEXTS = ("The capital of France is", "Once upon a time there was a", "The largest planet is")
+_TOKENS = 64  # drawn from each distribution for the mean log share
+_FEWEST_SAMPLES, _FEWEST_JUDGED, _FEWEST_RARE = 1000, 64, 8
+_SHARES, _JUDGING, _RARE = 0.3, 0.3, 0.4  # of the seconds
+_PROBED, _PROBES = 64, 3  # states in a timed product, and how many of those
+_JUDGED_STREAM = 31
+_OVERHEAD = 2.0  # of judging a token, over one product with all rows
+
+Notes = list[tuple[str, str]]
+
+
+def cells_section(
+    model: LoadedModel,
+    *,
+    seconds: float | None,
+    seed: int,
+    limit_dtype: str,
+    stop: Callable[[], bool] = lambda: False,
+    say: Callable[[str], None] = lambda line: None,
+) -> tuple[dict[str, Any], Notes]:
+    """Return shares, refined limit, verdicts and map as the seconds allow, and what was left out and why.
+
+    Parameters
+    ----------
+    seconds
+        For all parts together; None: whole parts, however long they take.
+    limit_dtype
+        Number format whose unit roundoff sets eps in ln P.
+    stop
+        Asked often; what was not finished by then is left out.
+    say
+        Told before each part.
+    """
+    decoder = decoder_of(model)
+    rate = None if seconds is None else _states_per_second(decoder)
+    section = _Section(model, decoder, seconds, rate, seed, limit_dtype, stop)
+    found: dict[str, Any] = {}
+    notes: Notes = []
+    for name, part in (
+        ("shares", section.shares),
+        ("map", section.map),
+        ("unreachable", section.judged),
+        ("rare", section.rare),
+    ):
+        if stop():
+            notes.append((f"decoder cells: {name}", "the run was stopped"))
+            continue
+        say(f"decoder cells: {name}")
+        record, why = part()
+        if record is None:
+            notes.append((f"decoder cells: {name}", why))
+        else:
+            found[name] = record
+    return found, notes
+
+
+_Part = tuple[dict[str, Any] | None, str]
+
+
+def _states_per_second(decoder: Decoder) -> float:
+    """Time the product that all parts consist of; the best of some, for other work may interrupt one."""
+    states = torch.randn(_PROBED, decoder.width, generator=torch.Generator().manual_seed(0))
+    states = states.to(decoder.rows.device)
+    decoder.scores(states)
+    best = float("inf")
+    for _ in range(_PROBES):
+        begun = time.monotonic()
+        decoder.scores(states)
+        best = min(best, time.monotonic() - begun)
+    return _PROBED / max(best, 1e-6)
+
+
+@dataclass(frozen=True, eq=False)
+class _Section:
+    """What the parts share; each returns its record, or None and why it was left out.
+
+    ``rate`` is the number of states per second whose scores can be computed, None without ``seconds``.
+    """
+
+    model: LoadedModel
+    decoder: Decoder
+    seconds: float | None
+    rate: float | None
+    seed: int
+    limit_dtype: str
+    stop: Callable[[], bool]
+
+    def shares(self) -> _Part:
+        wanted = self._affordable(_SHARES, cells.default_samples(self.decoder))
+        if wanted < _FEWEST_SAMPLES:
+            return None, f"the budget allows {wanted} states, and fewer than {_FEWEST_SAMPLES} say little"
+        known = self.decoder.norm.kind in ("rms", "layer")
+        measure = cells.measure_of(self.model, "gaussian" if known else "empirical", seed=self.seed)
+        return cells.shares_record(self.model, self.decoder, measure, samples=wanted), ""
+
+    def map(self) -> _Part:
+        if self.model.tokenizer is None:
+            return None, "the model has no tokenizer to read texts with"
+        return cells.map_record(self.model, self.decoder, MAP_TEXTS), ""
+
+    def judged(self) -> _Part:
+        decoder, tokens = self.decoder, None
+        wanted = self._affordable(_JUDGING / _OVERHEAD, decoder.vocab)
+        if wanted < min(decoder.vocab, _FEWEST_JUDGED):
+            return None, f"the budget allows {wanted} tokens to be judged, of {decoder.vocab}"
+        if wanted < decoder.vocab:
+            rng = np.random.default_rng([self.seed, _JUDGED_STREAM])
+            tokens = rng.choice(decoder.ids, wanted, replace=False)
+        limit_s = None if self.seconds is None else 2 * _JUDGING * self.seconds
+        record = cells.unreachable_record(self.model, decoder, tokens=tokens, limit_s=limit_s, stop=self.stop)
+        return record, ""
+
+    def rare(self) -> _Part:
+        wanted = min(_TOKENS, self.decoder.vocab)
+        allowed = None if self.seconds is None else _RARE * self.seconds
+        begun = time.monotonic()
+
+        def over() -> bool:
+            return self.stop() or (allowed is not None and time.monotonic() - begun > allowed)
+
+        try:
+            if allowed is not None:
+                each = cells.rare_seconds(self.decoder, seed=self.seed, stop=over)
+                # Two distributions, uniform and self, hardly share tokens; half of the time for unlucky ones.
+                wanted = min(wanted, int(allowed / (4 * each)))
+            if wanted < min(_FEWEST_RARE, self.decoder.vocab):
+                return None, f"the budget allows {wanted} tokens, and fewer than {_FEWEST_RARE} say little"
+            record = cells.rare_record(
+                self.model,
+                self.decoder,
+                tokens=wanted,
+                seed=self.seed,
+                limit_dtype=self.limit_dtype,
+                stop=over,
+            )
+        except RareStopped:
+            limit = "" if allowed is None else f" within the {allowed:.0f} s that the budget allows"
+            return None, f"not through{limit}"
+        return record, ""
+
+    def _affordable(self, share: float, most: int) -> int:
+        """Return how many states' worth of scores fit into a share of the seconds, at most ``most``."""
+        if self.seconds is None or self.rate is None:
+            return most
+        return min(most, int(share * self.seconds * self.rate))

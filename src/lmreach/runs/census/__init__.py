@@ -1,0 +1,1 @@
+"""The census as a run."""

@@ -1,0 +1,99 @@
+"""Whether one given output can be produced: asked of a model and of what runs have proved, and saved."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from lmreach.config import CramConfig
+from lmreach.engine import folder as folders
+from lmreach.engine.keys import digest
+from lmreach.engine.store import Store, read_certificate
+from lmreach.errors import InputError, problem
+from lmreach.experiments.census.reachable import Answer, Candidate, confirm, search, unreachable_token
+from lmreach.models.loaded import LoadedModel
+from lmreach.progress import Progress, Silent
+
+__all__ = ["is_reachable", "save_answer"]
+
+
+def is_reachable(
+    model: LoadedModel,
+    ids: Int[np.ndarray, " n"],
+    *,
+    ms: tuple[int, ...] = (1, 2, 4, 8),
+    runs: tuple[Path, ...] = (),
+    config: CramConfig = CramConfig(),  # noqa: B008  (frozen)
+    budget_s: float = 300.0,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Answer:
+    """Say whether greedy decoding can be made to emit ``ids``: yes or no with proof, else not found.
+
+    Proofs first: an unreachable token, then the certificates in ``runs``, then a search (`search`).
+
+    Raises
+    ------
+    InputError
+        No ids, ids the model cannot use, or m that do not fit.
+    OutputError
+        A run folder that is none.
+    """
+    watched, ids = progress or Silent(), model.check_ids(ids)
+    if not len(ids):
+        raise InputError(problem("at least one token", "none", "give some text"))
+    watched.stage("looking for a token that can never be emitted")
+    answer = unreachable_token(model, ids) or confirm(model, ids, _certificates(model, ids, runs))
+    if answer is not None:
+        return answer
+    watched.stage(f"searching for vectors that emit {len(ids)} tokens")
+
+    best: dict[int, int] = {}
+
+    def tried(m: int, reach: int) -> None:
+        if reach > best.get(m, -1):
+            best[m] = reach
+            watched.stage(f"m = {m}: {reach} of {len(ids)} tokens so far")
+
+    return search(model, ids, ms, config, budget_s=budget_s, stop=stop, on_try=tried)
+
+
+def save_answer(answer: Answer, model: LoadedModel, out: Path) -> Path:
+    """Write the vectors of a "yes" as a certificate, which ``lmreach decode`` and ``export`` take.
+
+    Raises
+    ------
+    InputError
+        The answer holds no vectors.
+    OutputError
+        The folder cannot be written.
+    """
+    if answer.vectors is None:
+        raise InputError(problem("an answer with vectors", answer.verdict, "nothing to save"))
+    claim = {
+        "model": model.facts.name,
+        "fingerprint": model.facts.fingerprint,
+        "dtype": model.facts.dtype,
+        "m": str(answer.m),
+        "bos": answer.bos,
+        "smallest_gap": repr(answer.smallest_gap),
+    }
+    key = digest({"kind": "reachable", "ids": answer.ids.tolist(), **claim})
+    with Store(out) as store:
+        store.put_certificate(key, answer.vectors, answer.ids, claim)
+        return store.certificate_path(key)
+
+
+def _certificates(
+    model: LoadedModel, ids: Int[np.ndarray, " n"], runs: tuple[Path, ...]
+) -> Iterator[Candidate]:
+    """Give the certificates of this model that claim to emit the ids, or more after them."""
+    for run in runs:
+        for path in sorted((folders.existing(run) / "certificates").glob("*.safetensors")):
+            vectors, claimed, claim = read_certificate(path)
+            ours = claim.get("fingerprint") == model.facts.fingerprint
+            if ours and np.array_equal(claimed[: len(ids)], ids):
+                bos: Any = claim.get("bos", "none")
+                yield Candidate(f"certificate {path.stem} of {run.name}", vectors, bos)

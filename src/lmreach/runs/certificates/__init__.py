@@ -1,0 +1,1 @@
+"""Certificates: decoded again, judged, handed on."""

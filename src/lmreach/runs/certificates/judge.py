@@ -1,0 +1,234 @@
+"""Somebody's own vectors against the model: how far a method is from what is possible."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from lmreach.engine.folder import read_json
+from lmreach.errors import InputError, problem
+from lmreach.experiments.cramming.information import target_bits
+from lmreach.experiments.targets import files as target_files
+from lmreach.models.decode import emitted_prefix, greedy
+from lmreach.models.frame import NO_FRAME, Frame
+from lmreach.models.loaded import LoadedModel
+from lmreach.runs.model_limits import model_limits
+from lmreach.stats.information import Information
+
+_NAMES = ("vectors", "prompt_embeddings")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What given vectors do, beside what the model and the theory allow.
+
+    Attributes
+    ----------
+    m, n
+        Vectors given; tokens of the target.
+    reach
+        Longest prefix of the target that greedy decoding emits from the vectors, in tokens.
+    smallest_gap
+        Smallest top-two gap over that prefix, in logits; None where reach is 0.
+    wanted_next, emitted_next
+        Text of the first token that did not come out, and of what came instead; None where all did.
+    bits_without, bits_with
+        Cross-entropy of the whole target, teacher-forced, without and with the vectors.
+    bits_per_coordinate
+        Bits gained divided by m d.
+    bits_vectors, bits_ids
+        Storage of the vectors as given, and n log2 V: what naming the ids takes.
+    limits
+        Per limit: name, premise, whether it is proved, its longest fully possible length at this m, and the
+        share of that length that was reached.
+    curve
+        Per target kind that a run measured at this m: n50 and the share of its strings that cramming brought
+        at least as far; empty without a run.
+    """
+
+    m: int
+    n: int
+    reach: int
+    smallest_gap: float | None
+    wanted_next: str | None
+    emitted_next: str | None
+    bits_without: float
+    bits_with: float
+    bits_per_coordinate: float
+    bits_vectors: int
+    bits_ids: float
+    limits: list[dict[str, Any]]
+    curve: list[dict[str, Any]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready values."""
+        return asdict(self)
+
+
+def read_vectors(path: Path) -> tuple[Float[np.ndarray, "m d"], int]:
+    """Return vectors of shape (m, d) in float32, and the bits per value that they were stored in.
+
+    Parameters
+    ----------
+    path
+        A ``.npy`` file, a ``.safetensors`` file (the tensor ``vectors`` or ``prompt_embeddings``, or its only
+        one with two axes), or the folder of a PEFT prompt-tuning adapter.
+
+    Raises
+    ------
+    InputError
+        None of these, other axes than two, or numbers that are not finite.
+    """
+    if path.is_dir():
+        path = path / "adapter_model.safetensors"
+    if not path.is_file():
+        raise InputError(problem("a file of vectors", f"'{path}', which is none", "check the path"))
+    try:
+        array: np.ndarray = np.load(path) if path.suffix == ".npy" else _only_matrix(path)
+    except (ValueError, OSError, SafetensorError) as error:
+        raise InputError(
+            problem("vectors as .npy, .safetensors or a PEFT adapter", f"'{path.name}': {error}", "convert")
+        ) from error
+    if array.ndim != 2 or array.size == 0 or array.dtype.kind != "f":
+        got = f"{array.dtype} of shape {array.shape} in '{path.name}'"
+        raise InputError(problem("floating-point vectors of shape (m, d)", got, "reshape them"))
+    if not np.isfinite(array).all():
+        raise InputError(problem("finite vectors", f"NaN or infinities in '{path.name}'", "check them"))
+    return np.asarray(array, dtype=np.float32), 8 * array.dtype.itemsize
+
+
+def _only_matrix(path: Path) -> np.ndarray:
+    tensors: dict[str, np.ndarray] = load_file(path)
+    for name in _NAMES:
+        if name in tensors:
+            return tensors[name]
+    matrices = [name for name, tensor in tensors.items() if tensor.ndim == 2]
+    if len(matrices) != 1:
+        raise ValueError(f"{len(matrices)} tensors with two axes and none named {' or '.join(_NAMES)}")
+    return tensors[matrices[0]]
+
+
+def read_target(model: LoadedModel, kind: str) -> Int[np.ndarray, " n"]:
+    """Return the ids of the whole text of ``text:FILE``, or the first line of ``ids:FILE``.
+
+    Raises
+    ------
+    InputError
+        Another kind, or a file that cannot be read.
+    """
+    word, _, rest = kind.partition(":")
+    if word not in ("text", "ids") or not rest:
+        raise InputError(problem("--target text:FILE or ids:FILE", repr(kind), "name one of these"))
+    path = Path(rest)
+    content = target_files.read(path, word)
+    if word == "text":
+        ids = model.encode(content.rstrip("\n"))
+        if not len(ids):
+            raise InputError(problem("a text with tokens", f"none in '{path.name}'", "put text into it"))
+        return model.check_ids(ids)
+    first = next(line for line in content.splitlines() if line.strip())
+    count = len(first.replace(",", " ").split())
+    row: np.ndarray = target_files.cut_ids(model, first, path.name, 1, count)[0]
+    return row
+
+
+def judge(
+    model: LoadedModel,
+    vectors: Float[np.ndarray, "m d"],
+    ids: Int[np.ndarray, " n"],
+    *,
+    stored_bits: int = 32,
+    frame: Frame = NO_FRAME,
+    run: Path | None = None,
+    limit_dtype: str = "float16",
+) -> Judged:
+    """Judge vectors by what greedy decoding makes of them.
+
+    Parameters
+    ----------
+    vectors
+        Shape (m, d), in the space of ``inputs_embeds``.
+    ids
+        The target.
+    stored_bits
+        Per value, for the byte ratio.
+    frame
+        Fixed ids around the vectors.
+    run
+        Folder of a study on the same model: its curves are what the vectors are compared with.
+
+    Raises
+    ------
+    InputError
+        Vectors of another width than the model's, or m + n beyond its context.
+    OutputError
+        The run is of another model.
+    """
+    given = torch.from_numpy(vectors).to(model.device)
+    emission = emitted_prefix(model, given, ids, frame=frame)
+    wanted, emitted = None, None
+    if emission.reach < len(ids):
+        out = greedy(model, given, emission.reach + 1, frame=frame).ids
+        wanted, emitted = model.text(ids[emission.reach : emission.reach + 1]), model.text(out[-1:])
+    bits = target_bits(model, given, ids, frame=frame)
+    m, d = vectors.shape
+    held = Information(
+        tokens=len(ids), vectors=m, width=d, vocab=model.facts.usable, bits_per_value=stored_bits
+    )
+    return Judged(
+        m=m,
+        n=len(ids),
+        reach=emission.reach,
+        smallest_gap=emission.smallest_gap,
+        wanted_next=wanted,
+        emitted_next=emitted,
+        bits_without=bits.without,
+        bits_with=bits.with_vectors,
+        bits_per_coordinate=bits.gained / (m * d),
+        bits_vectors=held.bits_vectors,
+        bits_ids=held.bits_ids,
+        limits=_limits(model, emission.reach, m, limit_dtype),
+        curve=[] if run is None else _curve(model, run, emission.reach, m),
+    )
+
+
+def _limits(model: LoadedModel, reach: int, m: int, dtype: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": limit.name,
+            "premise": limit.premise,
+            "packing": limit.packing,
+            "longest_fully_possible": limit.longest_fully_possible(m),
+            "reached_share": reach / (m * limit.tokens_per_vector),
+        }
+        for limit in model_limits(model, dtype=dtype)
+    ]
+
+
+def _curve(model: LoadedModel, run: Path, reach: int, m: int) -> list[dict[str, Any]]:
+    results = read_json(run / "results.json")
+    measured = (results.get("provenance") or {}).get("fingerprint")
+    if measured != model.facts.fingerprint:
+        raise InputError(
+            problem(
+                f"a run on weights {model.facts.fingerprint}",
+                f"{measured} in '{run.name}'",
+                "name another run",
+            )
+        )
+    return [
+        {
+            "target": entry["target"],
+            "m": m,
+            "strings": entry["strings"],
+            "n50": entry["n50"]["value"],
+            "share_at_least_as_far": float(np.mean([far >= reach for far in entry["reaches"]])),
+        }
+        for entry in results["results"]["accessibility"]
+        if entry["m"] == m and "reaches" in entry  # trials at single lengths have no reaches
+    ]

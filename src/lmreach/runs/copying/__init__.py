@@ -1,0 +1,1 @@
+"""Copying as a run."""

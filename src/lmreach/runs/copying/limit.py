@@ -1,0 +1,68 @@
+"""The limit beside copying: what counting allows, and what optimised vectors reach, on the same model."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from lmreach.config import CramConfig
+from lmreach.experiments.cramming.cram import Crammed, cram
+from lmreach.models.loaded import LoadedModel
+from lmreach.runs.study.search import prepare
+from lmreach.stats.accessibility import curve, half_length
+
+__all__ = ["cram_entry", "cram_strings"]
+
+_PER_VECTOR, _MOST = 64, 256  # length limits in tokens: per vector, and whatever m
+
+
+def cram_strings(
+    model: LoadedModel,
+    symbols: Int[np.ndarray, " alphabet"],
+    m: int,
+    *,
+    strings: int,
+    steps: int,
+    seed: int,
+    stop: Callable[[], bool],
+) -> dict[str, Any] | None:
+    """Optimise m vectors for random strings of the copier's own symbols; None if stopped on the way.
+
+    The strings are random over the alphabet that was copied, so that the two lengths are of the same kind.
+    """
+    context = model.facts.context
+    room = _MOST if context is None else min(_MOST, context - m)
+    limit = max(1, min(_PER_VECTOR * m, room))
+    config = CramConfig(strings=strings, max_steps=steps, n_max=limit, seed=seed)
+    search = prepare(model, config, m=m, stop=stop)
+    drawn = [np.random.default_rng([seed, 12, i]).integers(symbols.size, size=limit) for i in range(strings)]
+    found = cram(
+        model,
+        symbols[np.stack(drawn)],
+        m,
+        search.config,
+        generators=[np.random.default_rng([seed, 13, m, i]) for i in range(strings)],
+        batch_size=strings,
+        search=search.model,
+        stop=stop,
+    )
+    if len(found) < strings:
+        return None
+    return cram_entry(m, limit, found) | {"start_scale": search.config.start_scale}
+
+
+def cram_entry(m: int, limit: int, found: list[Crammed]) -> dict[str, Any]:
+    """Return reaches, n50 and curve of crammed strings, JSON-ready."""
+    reach = np.asarray([one.reach for one in found], dtype=np.int64)
+    censored = np.asarray([one.censored for one in found], dtype=bool)
+    return {
+        "m": m,
+        "strings": len(found),
+        "limit": limit,
+        "reaches": reach.tolist(),
+        "censored": censored.tolist(),
+        "n50": half_length(reach, censored, limit=limit).as_dict(),
+        "curve": curve(reach, censored).as_dict(),
+        "steps": sum(one.steps for one in found),
+    }

@@ -1,0 +1,185 @@
+"""What a copying run says, put together from its records; nothing is measured here.
+
+A record is one length in one layout, as `LengthScore.as_dict` writes it, with the layout's name. ``counted``
+says which answers count: ``exact`` (end mark included, for trained copiers) or ``complete`` (all characters,
+whatever follows, where nobody was taught an end mark).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Int
+from scipy.stats import binomtest
+
+from lmreach.experiments.copying.measure import share
+from lmreach.experiments.copying.mistakes import ORDERS
+from lmreach.stats.posterior import fit_points
+
+__all__ = [
+    "Counted",
+    "Record",
+    "counts",
+    "fall_lengths",
+    "layouts_section",
+    "lengths_section",
+    "mistakes_section",
+    "n50_of",
+]
+
+_PER_STRING = {"mistakes", "right", "of", "key", "cell"}
+Counted = Literal["exact", "complete"]
+Record = Mapping[str, Any]
+
+
+def counts(records: Sequence[Record], counted: Counted) -> dict[int, tuple[int, int]]:
+    """Return length -> (answers that count, strings)."""
+    return {int(one["length"]): (one[counted]["count"], one[counted]["of"]) for one in records}
+
+
+def n50_of(records: Sequence[Record], counted: Counted) -> dict[str, Any]:
+    """Return the length at which half of the strings come out: a log-logistic curve with lapses through all.
+
+    In the logarithm of the length, because lengths are compared as ratios and spread over two decades. Where
+    the fall is sharp a curve in the length itself gives the same.
+    """
+    found = counts(records, counted)
+    n = np.asarray(sorted(found), dtype=np.int64)
+    right, of = (np.asarray([found[int(k)][i] for k in n], dtype=np.int64) for i in (0, 1))
+    return _within(fit_points(n, right, of, shape="log-logistic").as_dict(), n)
+
+
+def _within(fit: dict[str, Any], n: Int[np.ndarray, " lengths"]) -> dict[str, Any]:
+    """Take back an n50 beyond the lengths tried: there the curve follows its prior, not the data."""
+    if fit["verdict"] != "estimated" or n[0] <= fit["n50"][0] <= n[-1]:
+        return fit
+    above = fit["n50"][0] > n[-1]
+    words = (
+        f"above {n[-1]} tokens: at least half of the strings come out at every length"
+        if above
+        else f"below {n[0]} tokens: fewer than half of the strings come out at every length"
+    )
+    unknown = dict.fromkeys(("n50", "n10", "n90", "width"))
+    return {**fit, **unknown, "verdict": "above_limit" if above else "below_first", "words": words}
+
+
+def lengths_section(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the records in order of length, mistakes replaced by quartiles of where the first ones stand."""
+    found = []
+    for one in sorted(records, key=lambda record: int(record["length"])):
+        places = [place for place in one["first_wrong"] if place is not None]
+        middle = [float(q) for q in np.quantile(places, (0.25, 0.5, 0.75))] if places else None
+        kept = {
+            name: value
+            for name, value in one.items()
+            if name not in ("mistakes", "right", "of", "key", "cell")
+        }
+        found.append({**kept, "first_wrong_quartiles": middle})
+    return found
+
+
+def mistakes_section(records: Sequence[Record], trained_to: int | None) -> dict[str, Any] | None:
+    """Return what the first wrong characters of all lengths have in common; None without any.
+
+    Three questions, for k = 1, 2, ...: how many wrong symbols followed another occurrence of the last k
+    characters, and how many stand at most k places from the right one, beside what a random wrong symbol
+    would do; and how many mistakes stand where the last k characters have another occurrence that goes on
+    differently, beside all places of the same strings.
+    """
+    found = [mistake for one in records for mistake in one["mistakes"]]
+    if not found:
+        return None
+    symbols = [one for one in found if one["kind"] == "symbol"]
+    inside = [one for one in found if one["kind"] != "did not end"]
+    orders = []
+    for i, k in enumerate(ORDERS):
+        misled = sum(one["order"] >= k for one in symbols)
+        doubtful = sum(one["ambiguity"] >= k for one in inside)
+        orders.append(
+            {
+                "k": k,
+                "followed": share(misled, len(symbols)) if symbols else None,
+                "followed_by_chance": float(np.mean([one["chance"][i] for one in symbols]))
+                if symbols
+                else None,
+                "ambiguous": share(doubtful, len(inside)) if inside else None,
+                "ambiguous_usually": _mean([one["usual"][i] for one in inside]),
+                "near": share(sum(0 < one["distance"] <= k for one in symbols), len(symbols))
+                if symbols
+                else None,
+                "near_by_chance": _mean([one["near"][i] for one in symbols]),
+            }
+        )
+    places = [one["place"] for one in found]
+    early = None if trained_to is None else sum(place < trained_to for place in places)
+    return {
+        "strings": len(found),
+        "kinds": dict(Counter(one["kind"] for one in found).most_common()),
+        "place_quartiles": [float(q) for q in np.quantile(places, (0.25, 0.5, 0.75))],
+        "within_training_length": early,
+        "orders": orders,
+    }
+
+
+def fall_lengths(records: Sequence[Record], counted: Counted) -> list[int]:
+    """Return at most four measured lengths at which layouts are compared.
+
+    The two on either side of the fall, and those nearest to half and to twice as long, so that a fall that
+    moves is still seen. Without a fall: the longest length (all right), or none (nothing right).
+    """
+    found = counts(records, counted)
+    order = sorted(found)
+    if not any(right for right, _ in found.values()):
+        return []
+    below = next((i for i, n in enumerate(order) if 2 * found[n][0] < found[n][1]), len(order))
+    around = order[max(0, below - 1) : below + 1]
+    wanted = (around[0] / 2, 2 * around[-1])
+    further = [min(order, key=lambda n: abs(math.log(n / at))) for at in wanted]
+    return sorted({*around, *further})
+
+
+def layouts_section(
+    by_layout: Mapping[str, Sequence[Record]], usual: str, counted: Counted
+) -> list[dict[str, Any]]:
+    """Return one entry per layout: positions, n50, and the same strings compared with the usual layout.
+
+    The strings of a length are the same in all layouts, so those that come out in one of two layouts alone
+    decide (McNemar's exact test).
+    """
+    base = {int(one["length"]): one for one in by_layout[usual]}
+    shared = set.intersection(*({int(one["length"]) for one in found} for found in by_layout.values()))
+    entries = []
+    for name, records in by_layout.items():
+        kept = sorted(
+            (one for one in records if int(one["length"]) in shared), key=lambda one: int(one["length"])
+        )
+        pairs = [(_right(base[int(one["length"])], counted), _right(one, counted)) for one in kept]
+        only_usual = sum(int((a & ~b).sum()) for a, b in pairs)
+        only_here = sum(int((b & ~a).sum()) for a, b in pairs)
+        differ = only_usual + only_here
+        entries.append(
+            {
+                "layout": name,
+                "lengths": [int(one["length"]) for one in kept],
+                "prompts": [int(one["prompt"]) for one in kept],
+                "right": [one[counted] for one in kept],
+                "n50": n50_of(kept, counted),
+                "only_usual": only_usual,
+                "only_here": only_here,
+                "p_value": float(binomtest(only_here, differ).pvalue) if differ else 1.0,
+            }
+        )
+    return entries
+
+
+def _right(record: Record, counted: Counted) -> Bool[np.ndarray, " strings"]:
+    if counted == "exact":
+        return np.asarray([place is None for place in record["first_wrong"]])
+    whole: Bool[np.ndarray, " strings"] = np.equal(record["right"], record["of"])
+    return whole
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None

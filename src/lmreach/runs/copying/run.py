@@ -1,0 +1,424 @@
+"""Copying as a run: train or take a model as it is, find the fall, compare layouts, set the limit beside it.
+
+Every measured length is one trial of the ledger, every m of the cramming another, and training keeps a
+checkpoint of its own, so the same command with the same ``--out`` goes on where it stopped.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lmreach.config.copying import CopyConfig, Decoding
+from lmreach.engine import folder as folders
+from lmreach.engine.keys import digest
+from lmreach.engine.provenance import provenance
+from lmreach.engine.store import Store
+from lmreach.errors import OutputError, problem
+from lmreach.experiments.copying.attention import source_attention
+from lmreach.experiments.copying.measure import measure, recheck
+from lmreach.experiments.copying.prompts import Laid
+from lmreach.experiments.copying.train import Trained, train
+from lmreach.experiments.copying.walk import next_length, skipped
+from lmreach.models.load import load
+from lmreach.models.loaded import LoadedModel
+from lmreach.progress import Progress, Silent
+from lmreach.report.html import render
+from lmreach.runs.copying.limit import cram_strings
+from lmreach.runs.copying.results import (
+    counts,
+    fall_lengths,
+    layouts_section,
+    lengths_section,
+    mistakes_section,
+    n50_of,
+)
+from lmreach.runs.copying.subject import Subject, as_it_is, check, copier_subject, in_layout, no_room, planned
+from lmreach.runs.model_limits import model_limits
+from lmreach.runs.study.results import limits_section
+
+__all__ = ["CopyConfig", "CopyEnd", "copy_section", "resume_copying", "run_copying"]
+
+SCHEMA = 1
+ByLayout = dict[str, list[dict[str, Any]]]
+_CHECKED = 2  # strings decoded again at batch 1
+_LIMIT_DTYPE = "float16"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEnd:
+    """Where a copying run is, and whether it was stopped before its end."""
+
+    folder: Path
+    interrupted: bool
+
+
+def run_copying(
+    config: CopyConfig,
+    out: Path | None,
+    *,
+    command: str = "",
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> CopyEnd:
+    """Find the length at which a model stops copying; write a run folder with results.json and report.html.
+
+    Parameters
+    ----------
+    out
+        A new or empty folder, or that of an unfinished run with the same settings, which is gone on with;
+        None: a new one under ``lmreach-runs``.
+    stop
+        Asked between training steps and between lengths.
+
+    Raises
+    ------
+    InputError
+        Settings that cannot be run: a string that does not fit a context, letters without an id.
+    ModelError
+        A loss that is not finite, or a model that cannot be loaded.
+    OutputError
+        The folder holds something else, or cannot be written.
+    """
+    check(config)
+    watched = progress or Silent()
+    going_on = out is not None and (out / "store.sqlite").is_file()
+    name = config.model or (config.train and (config.train.fine_tune or f"copier-{config.train.kind}")) or ""
+    place = out if going_on and out is not None else folders.choose(out, name, "copy")
+    loaded = None
+    if config.model is not None:
+        watched.stage(f"loading {config.model}")
+        loaded = load(config.model, config.load, progress=watched.note)
+        in_layout(as_it_is(loaded, config.alphabet).layouts, config.layout)
+    with Store(place) as store:
+        _agree(store, config, command)
+        run = _Run(config, store, watched, stop)
+        results = run.whole(loaded)
+        folders.write_json(place / "results.json", results)
+        render(results, place / "report.html")
+    return CopyEnd(place, run.stopped)
+
+
+def resume_copying(
+    run: Path, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+) -> CopyEnd:
+    """Go on with a copying run from its folder alone.
+
+    Raises
+    ------
+    OutputError
+        The folder is that of no copying run.
+    """
+    with Store(folders.existing(run)) as store:
+        saved, command = store.meta("copy"), store.meta("command")
+    if saved is None:
+        raise OutputError(problem("the folder of a copying run", f"'{run}'", "see 'lmreach status'"))
+    return run_copying(CopyConfig.model_validate(saved), run, command=command, progress=progress, stop=stop)
+
+
+def copy_section(
+    model: LoadedModel,
+    *,
+    budget_s: float | None,
+    strings: int = 16,
+    seed: int = 0,
+    stop: Callable[[], bool] = lambda: False,
+    say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Return ``results.copying`` for a study: in-context copying of random letters, as far as time allows.
+
+    Raises
+    ------
+    InputError
+        The model cannot be asked to copy letters: no tokenizer, no letters of one token.
+    """
+    begun, finished = time.monotonic(), True
+    subject = as_it_is(model, "")
+    usual, records = subject.layouts[0], dict[int, dict[str, Any]]()
+    lengths = planned(CopyConfig(model=model.facts.name), subject, usual)[0]
+
+    def chosen() -> int | None:
+        return next_length(counts(list(records.values()), subject.counted), lengths, trained_to=None)
+
+    while (n := chosen()) is not None:
+        if stop() or (budget_s is not None and records and time.monotonic() - begun > budget_s):
+            finished = False
+            break
+        say(f"copying strings of {n}")
+        records[n] = _record(model, usual, n, strings, seed, "free_running")
+    section = _section(subject, {usual.name: list(records.values())}, "free_running")
+    return {**section, "finished": finished}
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: what it works with, and what it leaves out."""
+
+    config: CopyConfig
+    store: Store
+    progress: Progress
+    stop: Callable[[], bool]
+    stopped: bool = False
+    left: list[tuple[str, str]] = field(default_factory=list)
+
+    def whole(self, loaded: LoadedModel | None) -> dict[str, Any]:
+        """Train if asked, measure everything that is not in the ledger yet, and return the results."""
+        begun = time.monotonic()
+        trained = None if self.config.train is None else self._train()
+        subject = self._subject(loaded, trained)
+        by_layout: ByLayout = {}
+        if not self._over("everything after training" if trained else "all lengths"):
+            by_layout[subject.layouts[0].name] = self._walk(subject)
+            self._other_layouts(subject, by_layout)
+        section = _section(subject, by_layout, self.config.decoding)
+        section["attention"] = self._attention(subject, by_layout)
+        section["checked"] = self._checked(subject, by_layout)
+        section["cramming"] = self._cramming(subject)
+        return self._results(subject, section, time.monotonic() - begun)
+
+    def _train(self) -> Trained:
+        assert self.config.train is not None
+        self.progress.stage("training")
+        trained = train(
+            self.config.train, self.store.folder / "training", progress=self.progress, stop=self.stop
+        )
+        if trained.stopped:
+            self._stop_here("the rest of training, and what comes after it")
+        return trained
+
+    def _subject(self, loaded: LoadedModel | None, trained: Trained | None) -> Subject:
+        if trained is not None:
+            subject = copier_subject(self.config, trained)
+        else:
+            assert loaded is not None
+            subject = as_it_is(loaded, self.config.alphabet)
+        return replace(subject, layouts=in_layout(subject.layouts, self.config.layout))
+
+    def _walk(self, subject: Subject) -> list[dict[str, Any]]:
+        """Measure the usual layout: the lengths asked for, or those that find the fall."""
+        usual = subject.layouts[0]
+        lengths, too_long = planned(self.config, subject, usual)
+        self.left += too_long
+        found: dict[int, dict[str, Any]] = {}
+        while (n := self._next(found, lengths, subject)) is not None:
+            if self._over(f"strings of {n} and longer"):
+                break
+            found[n] = self._measured(subject, usual, n)
+        for n in skipped(counts(list(found.values()), subject.counted), lengths):
+            if not self.stopped:
+                self.left.append(
+                    (f"strings of {n}", "nothing came out right at two shorter lengths in a row")
+                )
+        return list(found.values())
+
+    def _next(self, found: dict[int, Any], lengths: list[int], subject: Subject) -> int | None:
+        if self.config.lengths:
+            return next((n for n in lengths if n not in found), None)
+        done = counts(list(found.values()), subject.counted)
+        return next_length(done, lengths, trained_to=self.config.trained_to)
+
+    def _other_layouts(self, subject: Subject, by_layout: ByLayout) -> None:
+        if not self.config.layouts or self.stopped:
+            return
+        usual = by_layout[subject.layouts[0].name]
+        for laid in subject.layouts[1:]:
+            found = []
+            for n in fall_lengths(usual, subject.counted):
+                if self._over(f"layout {laid.name!r}, strings of {n}"):
+                    return
+                reason = no_room(subject.model, laid, n)
+                if reason is None:
+                    found.append(self._measured(subject, laid, n))
+                else:
+                    self.left.append((f"layout {laid.name!r}, strings of {n}", reason))
+            if found:
+                by_layout[laid.name] = found
+
+    def _measured(self, subject: Subject, laid: Laid, n: int) -> dict[str, Any]:
+        """Return the record of a length: from the ledger, or measured now."""
+        facts, config = subject.model.facts, self.config
+        key = digest(
+            {
+                "record": 1,
+                "kind": "copy",
+                "fingerprint": facts.fingerprint,
+                "dtype": facts.dtype,
+                "layout": laid.name,
+                "length": n,
+                "strings": config.strings,
+                "seed": config.seed,
+                "decoding": config.decoding,
+                "symbols": [int(i) for i in laid.symbols],
+            }
+        )
+        known = {trial["key"]: trial for trial in self.store.trials()}
+        if key not in known:
+            record = _record(subject.model, laid, n, config.strings, config.seed, config.decoding)
+            self.store.add(key, f"{laid.name}, strings of {n}", record)
+            known[key] = record
+        one: dict[str, Any] = known[key]
+        right = one[subject.counted]
+        self.progress.stage(f"{laid.name}, strings of {n}: {right['count']} of {right['of']} right")
+        return one
+
+    def _attention(self, subject: Subject, by_layout: ByLayout) -> list[dict[str, Any]]:
+        """Look at attention at two lengths: the longest that comes out, and the first that does not."""
+        usual = subject.layouts[0]
+        records = {int(one["length"]): one for one in by_layout.get(usual.name, [])}
+        done = counts(list(records.values()), subject.counted)
+        good = [n for n in sorted(done) if 2 * done[n][0] >= done[n][1]]
+        bad = [n for n in sorted(done) if 2 * done[n][0] < done[n][1] and n > max(good, default=0)]
+        found = []
+        for n in [*good[-1:], *bad[:1]]:
+            if self.stopped or self.config.teacher_forced:
+                break
+            looked = source_attention(subject.model, usual, records[n], seed=self.config.seed)
+            if looked is not None:
+                found.append(looked.as_dict())
+        return found
+
+    def _checked(self, subject: Subject, by_layout: ByLayout) -> dict[str, Any] | None:
+        """Decode a few strings of the length nearest the fall again, one by one."""
+        usual = subject.layouts[0]
+        records = by_layout.get(usual.name, [])
+        if self.stopped or self.config.teacher_forced or not records:
+            return None
+        near = fall_lengths(records, subject.counted) or [int(records[0]["length"])]
+        n, strings = near[len(near) // 2], min(_CHECKED, self.config.strings)
+        same = recheck(subject.model, usual, n, strings, seed=self.config.seed)
+        return {"length": n, "strings": strings, "same": same}
+
+    def _cramming(self, subject: Subject) -> list[dict[str, Any]]:
+        config, found = self.config, list[dict[str, Any]]()
+        if config.train is None or not config.cram_strings:
+            return found
+        known = {trial["key"]: trial["crammed"] for trial in self.store.trials() if "crammed" in trial}
+        for m in config.cram:
+            asked = [m, config.cram_strings, config.cram_steps, config.seed]
+            key = digest({"kind": "copy cramming", "of": subject.model.facts.fingerprint, "asked": asked})
+            if key not in known:
+                if self._over(f"cramming at m = {m}"):
+                    continue
+                self.progress.stage(f"cramming {config.cram_strings} strings into {m} vectors")
+                crammed = cram_strings(
+                    subject.model,
+                    subject.layouts[0].symbols,
+                    m,
+                    strings=config.cram_strings,
+                    steps=config.cram_steps,
+                    seed=config.seed,
+                    stop=self.stop,
+                )
+                if crammed is None:
+                    self._over(f"cramming at m = {m}")
+                    continue
+                self.store.add(key, f"cramming, m = {m}", {"crammed": crammed})
+                known[key] = crammed
+            found.append(known[key])
+        return found
+
+    def _over(self, what: str) -> bool:
+        if self.stopped or self.stop():
+            self._stop_here(what)
+        return self.stopped
+
+    def _stop_here(self, what: str) -> None:
+        self.stopped = True
+        self.left.append((what, "interrupted; the same command with the same --out goes on"))
+
+    def _results(self, subject: Subject, section: dict[str, Any], seconds: float) -> dict[str, Any]:
+        facts, started = subject.model.facts, datetime.fromisoformat(self.store.meta("started"))
+        spent = float(self.store.meta("seconds") or 0.0) + seconds
+        self.store.put_meta("seconds", spent)
+        where = provenance(threads=torch.get_num_threads(), device=str(subject.model.device), started=started)
+        shown = _without_paths(self.config, facts.name)
+        return {
+            "schema": SCHEMA,
+            "kind": "copy",
+            "model_name": facts.name,
+            "model": facts.as_dict(),
+            "config": shown,
+            "results": {
+                "copying": section,
+                "limits": limits_section(model_limits(subject.model, dtype=_LIMIT_DTYPE)),
+            },
+            "not_done": [{"what": what, "why": why} for what, why in self.left],
+            "provenance": {
+                **where,
+                "dtype": facts.dtype,
+                "fingerprint": facts.fingerprint,
+                "command": self.store.meta("command"),
+                "seed": self.config.seed,
+                "seconds": round(spent, 3),
+                "interrupted": self.stopped,
+            },
+        }
+
+
+def _without_paths(config: CopyConfig, name: str) -> dict[str, Any]:
+    """Return the settings with models by their own names: results travel, paths do not."""
+    shown = config.model_dump(mode="json")
+    if config.model is not None:
+        shown["model"] = name
+    if config.train is not None and config.train.fine_tune is not None:
+        shown["train"]["fine_tune"] = Path(config.train.fine_tune).name
+    return shown
+
+
+def _record(
+    model: LoadedModel, laid: Laid, n: int, strings: int, seed: int, decoding: Decoding
+) -> dict[str, Any]:
+    score = measure(model, laid, n, strings, seed=seed, decoding=decoding)
+    return {"layout": laid.name, **score.as_dict()}
+
+
+def _section(subject: Subject, by_layout: ByLayout, decoding: Decoding) -> dict[str, Any]:
+    """Return ``results.copying`` from the records."""
+    usual = by_layout.get(subject.layouts[0].name, [])
+    training = subject.training
+    trained_to = None if training is None else int(training["longest"])
+    if training is None:
+        label = "in-context copying"
+    else:
+        label = "unseen symbols" if subject.alphabet["unseen"] else "length generalisation"
+    return {
+        "label": label,
+        "decoding": decoding,
+        "counted": subject.counted,
+        "layout": subject.layouts[0].name,
+        "trained_to": trained_to,
+        "training": training,
+        "alphabet": subject.alphabet,
+        "lengths": lengths_section(usual),
+        "n50": n50_of(usual, subject.counted),
+        "mistakes": None if decoding == "teacher_forced" else mistakes_section(usual, trained_to),
+        "layouts": layouts_section(by_layout, subject.layouts[0].name, subject.counted)
+        if len(by_layout) > 1
+        else [],
+        "attention": [],
+        "checked": None,
+        "cramming": [],
+        "seconds": round(sum(one["seconds"] for found in by_layout.values() for one in found), 3),
+    }
+
+
+def _agree(store: Store, config: CopyConfig, command: str) -> None:
+    """Keep the settings of a new run; refuse to go on with other ones."""
+    asked, saved = config.model_dump(mode="json"), store.meta("copy")
+    if saved is None and (store.keys() or store.meta("config") or store.meta("census")):
+        remedy = "choose another --out"
+        raise OutputError(problem("a new folder or that of a copying run", f"'{store.folder}'", remedy))
+    if saved is not None:  # a setting added since then has its default
+        saved = CopyConfig.model_validate(saved).model_dump(mode="json")
+    if saved is not None and saved != asked:
+        other = [name for name in asked if saved.get(name) != asked[name]]
+        got = f"another {', '.join(other)} in '{store.folder}'"
+        raise OutputError(problem("the settings the run began with", got, "choose another --out"))
+    if saved is None:
+        store.put_meta("copy", asked)
+        store.put_meta("command", command)
+        store.put_meta("started", datetime.now(UTC).isoformat())

@@ -1,0 +1,251 @@
+"""Run a study: load, measure the support, compute the limits, cram cell by cell, write results and report."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lmreach.config import StudyConfig
+from lmreach.engine import folder as run_folder
+from lmreach.engine.clock import Clock
+from lmreach.engine.provenance import provenance
+from lmreach.engine.store import Store
+from lmreach.errors import OutputError, problem
+from lmreach.maths.precision import unit_roundoff
+from lmreach.models.load import load
+from lmreach.models.loaded import LoadedModel
+from lmreach.progress import Progress, Silent
+from lmreach.report.html import render
+from lmreach.runs.model_limits import input_box, model_limits
+from lmreach.runs.study.extent import extents
+from lmreach.runs.study.protocol import check_protocol
+from lmreach.runs.study.results import assemble
+from lmreach.runs.study.rounds import Rounds, choose_rounds, serve
+from lmreach.runs.study.schedule import Cell
+from lmreach.runs.study.search import Search, prepare
+from lmreach.runs.study.sections import Sections
+from lmreach.runs.study.strings import Strings
+from lmreach.runs.study.trials import Cramming
+
+__all__ = ["StudyEnd", "resume_study", "run_study"]
+
+# Of what remains of a budget before cramming, for choosing the length of the first vectors.
+_SEARCH_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class StudyEnd:
+    """How a study ended.
+
+    Attributes
+    ----------
+    folder
+        The run folder, with ``results.json`` and ``report.html``.
+    interrupted
+        Whether it was stopped before its plan or budget was through.
+    """
+
+    folder: Path
+    interrupted: bool
+
+
+def run_study(
+    config: StudyConfig,
+    out: Path | None = None,
+    *,
+    command: str = "",
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> StudyEnd:
+    """Run the main job on a model and write a run folder.
+
+    Parameters
+    ----------
+    config
+        What to do; see `StudyConfig`.
+    out
+        Run folder; None: a new one under ``lmreach-runs``.
+    command
+        How the run was asked for, kept in the provenance.
+    progress
+        Told about stages, finished strings and expected time.
+    stop
+        Asked often; a yes ends the run early, with valid results of what was finished.
+
+    Raises
+    ------
+    LmreachError
+        The model, the targets or the folder cannot be used; no folder is left behind then.
+    """
+    clock = Clock(config.budget_s, stop)
+    progress = progress or Silent()
+    where = run_folder.choose(out, config.model, "study" if config.budget_s is not None else "cram")
+    progress.stage(f"loading {config.model}")
+    model = load(config.model, config.load, progress=progress.note)
+    job = _Job(model, config, command, progress, clock)
+    job.check()
+    with Store(where) as store:
+        store.put_meta("config", config.model_dump(mode="json"))
+        store.put_meta("fingerprint", model.facts.fingerprint)
+        store.put_meta("command", command)
+        return job.run(store)
+
+
+def resume_study(
+    run: Path,
+    *,
+    budget_s: float | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> StudyEnd:
+    """Go on with a run: finished strings are kept, missing ones are run, results are written anew.
+
+    Parameters
+    ----------
+    run
+        Folder of the run.
+    budget_s
+        Seconds for this continuation; None: as long as its plan needs.
+
+    Raises
+    ------
+    OutputError
+        Not a run folder, or the model is no longer the one that was measured.
+    """
+    clock = Clock(budget_s, stop)
+    progress = progress or Silent()
+    with Store(run_folder.existing(run)) as store:
+        kept = store.meta("config")
+        if kept is None:
+            raise OutputError(problem("a run with its settings", f"'{run}' without them", "start a new run"))
+        config = StudyConfig.model_validate(kept).model_copy(update={"budget_s": budget_s})
+        progress.stage(f"loading {config.model}")
+        model = load(config.model, config.load, progress=progress.note)
+        if model.facts.fingerprint != store.meta("fingerprint"):
+            raise OutputError(
+                problem(
+                    f"the model of the run (weights {store.meta('fingerprint')})",
+                    f"weights {model.facts.fingerprint}",
+                    "bring the same weights or start a new run",
+                )
+            )
+        return _Job(model, config, store.meta("command") or "", progress, clock).run(store)
+
+
+class _Job:
+    """One run on one loaded model."""
+
+    def __init__(
+        self, model: LoadedModel, config: StudyConfig, command: str, progress: Progress, clock: Clock
+    ) -> None:
+        self.model = model
+        self.config = config
+        self.command = command
+        self.progress = progress
+        self.clock = clock
+        self.strings = Strings(model, config, progress.stage)
+
+    def check(self) -> None:
+        """Refuse what cannot be run before anything is written: every m, every target file, the format."""
+        unit_roundoff(self.config.limit_dtype)
+        check_protocol(self.config.cram)
+        self.strings.check()
+
+    def run(self, store: Store) -> StudyEnd:
+        """Measure, compute, cram, write."""
+        sections = Sections(self.model, self.config, store, self.clock, self.progress.stage)
+        support = sections.support()
+        found = model_limits(self.model, support=support, dtype=self.config.limit_dtype)
+        decoder_cells = sections.decoder_cells()
+        census = sections.census()
+        copying = sections.copying()
+        search = self._search(store)
+        rounds = self._cram(search, store)
+        interrupted = self.clock.stopped()
+        trials = store.trials()
+        results = assemble(
+            self.config,
+            self.model.facts,
+            limits=found,
+            support=support,
+            cells=rounds.cells,
+            trials=_by_cell(trials, rounds.cells),
+            extents=extents(store, trials, input_rms=self.model.input_rms, box=input_box(self.model)),
+            skipped=rounds.skipped,
+            settled=rounds.settled,
+            decoder_cells=decoder_cells,
+            census=census,
+            copying=copying,
+            search=search.record,
+            notes=sections.notes,
+            provenance=self._provenance(search, interrupted),
+        )
+        self.progress.stage("writing the report")
+        run_folder.write_json(store.folder / "results.json", results)
+        render(results, store.folder / "report.html")
+        return StudyEnd(store.folder, interrupted)
+
+    def _search(self, store: Store) -> Search:
+        """Choose what the optimiser works on; a resumed run keeps what it had chosen."""
+        asked, over = self.config.cram, self.clock.over
+        if over():
+            # Nothing will be run: what was asked for stands for itself.
+            return Search(self.model, asked, {})
+        kept: dict[str, Any] | None = store.meta("search")
+        self.progress.stage("timing steps and finding the length of the first vectors")
+        left = self.clock.remaining()
+        found = prepare(
+            self.model,
+            asked,
+            m=min(self.config.m),
+            kept=kept,
+            seconds=None if left is None else _SEARCH_SHARE * left,
+            stop=over,
+        )
+        if not over():
+            store.put_meta("search", found.record)
+        return found
+
+    def _cram(self, search: Search, store: Store) -> Rounds:
+        """Cram as many strings as the plan and the time ask for."""
+        rounds = choose_rounds(
+            self.model,
+            self.config,
+            search,
+            self.strings.limit,
+            remaining=self.clock.remaining(),
+            say=self.progress.stage,
+        )
+        self.progress.stage("cramming")
+        cramming = Cramming(self.model, search, self.strings, store, self.clock, self.progress)
+        serve(rounds, cramming.run, self.clock, self.progress)
+        return rounds
+
+    def _provenance(self, search: Search, interrupted: bool) -> dict[str, Any]:
+        facts = self.model.facts
+        threads, device = torch.get_num_threads(), str(self.model.device)
+        return {
+            **provenance(threads=threads, device=device, started=self.clock.started),
+            "dtype": facts.dtype,
+            "vector_dtype": "float32",
+            "fingerprint": facts.fingerprint,
+            "command": self.command,
+            "seed": self.config.cram.seed,
+            "seconds": round(self.clock.spent(), 1),
+            "interrupted": interrupted,
+            "attention": str(getattr(self.model.model.config, "_attn_implementation", "unknown")),
+            "search_dtype": search.record.get("dtype"),
+            "search_attention": search.record.get("attention"),
+            "start_scale": search.record.get("start_scale"),
+        }
+
+
+def _by_cell(trials: list[dict[str, Any]], cells: list[Cell]) -> dict[Cell, list[dict[str, Any]]]:
+    named = {cell.name: cell for cell in cells}
+    found: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
+    for trial in trials:
+        found[named[trial["cell"]]].append(trial)
+    return dict(found)

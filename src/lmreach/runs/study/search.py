@@ -1,0 +1,92 @@
+"""What a run's optimiser works on and starts from: the quick copy of the model, the length of its starts."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lmreach.config import CramConfig
+from lmreach.experiments.cramming.start_scale import choose_start_scale
+from lmreach.models.loaded import LoadedModel
+from lmreach.models.search_copy import search_copy, twin
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What `lmreach.experiments.cramming.cram.cram` is given.
+
+    Attributes
+    ----------
+    model
+        The copy that steps are taken on, or the model itself.
+    config
+        The settings with nothing left to be found.
+    record
+        What was chosen and from what, JSON-ready; handed in again it gives the same search.
+    """
+
+    model: LoadedModel
+    config: CramConfig
+    record: dict[str, Any]
+
+
+def prepare(
+    model: LoadedModel,
+    config: CramConfig,
+    *,
+    m: int,
+    kept: dict[str, Any] | None = None,
+    seconds: float | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Search:
+    """Choose the copy and the starts' length, or take what an earlier part of the run has chosen.
+
+    Parameters
+    ----------
+    m
+        The smallest number of prompt vectors that will be asked for.
+    kept
+        The record of an interrupted run that goes on here.
+    seconds
+        Most time for the probe of the starts' length, which then chooses among the lengths it came to; None:
+        as long as it takes.
+    stop
+        Asked before every step of the probe.
+
+    Notes
+    -----
+    The published protocol has its own starts, and its seconds are compared with ours: it is left as it is.
+    """
+    begun = time.monotonic()
+    if config.protocol == "published":
+        return Search(model, config, {"dtype": _name(model), "attention": None, "start_scale": None})
+    if kept is not None:
+        copied = _as_kept(model, kept)
+        return Search(copied, config.model_copy(update={"start_scale": kept["start_scale"]}), kept)
+    found = search_copy(model, config.search_dtype)
+    record = found.as_dict()
+    scale = config.start_scale
+    if scale is None:
+        ends = None if seconds is None else time.monotonic() + seconds
+
+        def over() -> bool:
+            return stop() or (ends is not None and time.monotonic() > ends)
+
+        probe = choose_start_scale(model, config, m=m, search=found.model, stop=over)
+        scale, record["probe_of_start"] = probe.scale, probe.as_dict()
+    record |= {"start_scale": scale, "seconds": round(time.monotonic() - begun, 1)}
+    return Search(found.model, config.model_copy(update={"start_scale": scale}), record)
+
+
+def _as_kept(model: LoadedModel, kept: dict[str, Any]) -> LoadedModel:
+    """Return the copy that a record names; its timings are not asked again, they would differ."""
+    own = str(getattr(model.model.config, "_attn_implementation", None))
+    if (kept["dtype"], kept["attention"]) == (_name(model), own):
+        return model
+    return twin(model, getattr(torch, kept["dtype"]), kept["attention"])
+
+
+def _name(model: LoadedModel) -> str:
+    return str(model.dtype).removeprefix("torch.")

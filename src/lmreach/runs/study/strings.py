@@ -1,0 +1,79 @@
+"""Which strings a run asks for, and how long they may get at each m."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Int
+
+from lmreach.config import StudyConfig
+from lmreach.errors import InputError, problem
+from lmreach.experiments.cramming.cram import check_lengths
+from lmreach.experiments.targets.draw import draw
+from lmreach.models.frame import Frame, frame_of
+from lmreach.models.loaded import LoadedModel
+
+__all__ = ["Strings"]
+
+# Tokens a vector that are tried at most unless asked for, and at least so many on the published grid.
+_LIMIT_PER_VECTOR = 64
+_LIMIT_OF_GRID = 120
+
+
+class Strings:
+    """Target strings of every kind, each drawn once.
+
+    Parameters
+    ----------
+    say
+        Told before strings are drawn.
+    """
+
+    def __init__(self, model: LoadedModel, config: StudyConfig, say: Callable[[str], None]) -> None:
+        self._model, self._config, self._say = model, config, say
+        self._drawn: dict[str, Int[np.ndarray, "strings n"]] = {}
+
+    def check(self) -> None:
+        """Refuse what cannot be run: every m, every target file.
+
+        Raises
+        ------
+        InputError
+            A length that does not fit, a kind or file that cannot be used, or a model without usable ids.
+        """
+        for m in self._config.m:
+            check_lengths(self._model, m, self.limit(m), self._config.cram)
+        for kind in self._config.targets:
+            if kind.partition(":")[0] in ("text", "ids", "words", "dataset"):
+                self.ids(kind)
+            elif kind not in ("random", "self"):
+                draw(self._model, kind, 1, 1, seed=0)
+        if not self._model.plain_ids.size:
+            raise InputError(problem("a model with usable, non-special ids", "none", "check its tokenizer"))
+
+    def ids(self, kind: str) -> Int[np.ndarray, "strings n"]:
+        """Return the strings of a kind, at the longest length any m asks for."""
+        if kind not in self._drawn:
+            self._say(f"drawing {kind} targets")
+            n = max(self.limit(m) for m in self._config.m)
+            asked = self._config.cram
+            self._drawn[kind] = draw(self._model, kind, asked.strings, n, seed=asked.seed).ids
+        return self._drawn[kind]
+
+    def limit(self, m: int) -> int:
+        """Return the length limit at m: what was asked, or 64 tokens a vector, within the context."""
+        asked = self._config.cram
+        if asked.length:
+            return max(asked.length)
+        if asked.n_max is not None:
+            return asked.n_max
+        longest = _LIMIT_PER_VECTOR * m
+        if asked.protocol == "published":
+            longest = max(longest, _LIMIT_OF_GRID)
+        context = self._model.facts.context
+        room = longest if context is None else context - m - self.frame().length
+        return max(1, min(longest, room))
+
+    def frame(self) -> Frame:
+        """Return what stands around the vectors."""
+        asked = self._config.cram
+        return frame_of(self._model, asked.bos, asked.prefix, asked.suffix)

@@ -1,0 +1,111 @@
+"""Scoring against a row's competitors alone, beside scoring against everything."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+
+from lmreach.config import CramConfig
+from lmreach.experiments.cramming import cram as engine
+from lmreach.experiments.cramming.competitors import EVERY, Competitors, score_among
+from lmreach.experiments.cramming.scoring import score
+from lmreach.experiments.targets.draw import draw
+from lmreach.models.load import load
+from lmreach.models.tiny import tiny
+
+FAMILIES = ["llama", "gemma2", "phi"]  # plain, soft cap, bias
+
+
+def case(family: str):
+    model = load(tiny(family))
+    generator = torch.Generator().manual_seed(3)
+    hidden = 3 * torch.randn(3, 5, model.facts.hidden_width, generator=generator)
+    ids = model.head_logits(hidden).argmax(-1)
+    ids[0, 2] = (ids[0, 2] + 1) % model.facts.rows
+    ids[1, 0] = (ids[1, 0] + 7) % model.facts.rows
+    scored = torch.arange(5) < torch.tensor([[5], [4], [1]])
+    return model, hidden, ids, scored
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_with_all_ids_as_competitors_nothing_changes(family: str) -> None:
+    model, hidden, ids, scored = case(family)
+    weights = torch.tensor([6.0, 2.0, 1.0])
+    everything = torch.arange(model.facts.rows).expand(3, -1)
+    plain = score(model, hidden, ids, scored, unsolved=weights, slack=0.01)
+    with patch("lmreach.experiments.cramming.competitors._GATHERED", 2 * everything[:2].numel()):
+        among = score_among(model, hidden, ids, scored, everything, unsolved=weights, slack=0.01)
+    torch.testing.assert_close(among.loss, plain.loss, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(among.hidden_grad, plain.hidden_grad, rtol=1e-4, atol=1e-6)
+    for name in ("prefix", "near", "hits"):
+        assert getattr(among, name).tolist() == getattr(plain, name).tolist()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_of_a_few_ids_are_those_among_all(family: str) -> None:
+    model, hidden, _, _ = case(family)
+    few = torch.tensor([[1, 5, 9], [0, 2, 4], [7, 7, 3]])
+    expected = model.head_logits(hidden).gather(2, few[:, None].expand(-1, 5, -1))
+    torch.testing.assert_close(model.logits_of(hidden, few), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_fewer_competitors_never_hide_a_hit_and_never_raise_the_loss() -> None:
+    """What is left out can only make a target look better: so nothing that has grown is missed."""
+    model, hidden, ids, scored = case("llama")
+    plain = score(model, hidden, ids, scored)
+    for seed in range(20):
+        some = torch.from_numpy(np.random.default_rng(seed).choice(model.facts.rows, size=(3, 16)))
+        few = score_among(model, hidden, ids, scored, some, unsolved=torch.ones(3))
+        assert bool((few.loss <= plain.loss + 1e-5).all())
+        assert bool((few.prefix >= plain.prefix).all())
+
+
+def test_the_mass_is_the_gradient_at_the_logits() -> None:
+    model, hidden, ids, scored = case("llama")
+    mass = torch.zeros(3, model.facts.rows)
+    score(model, hidden, ids, scored, mass=mass)
+    shares = model.head_logits(hidden).softmax(-1)
+    shares -= torch.nn.functional.one_hot(ids, model.facts.rows)
+    expected = (shares * scored[..., None] / scored.sum(1)[:, None, None]).sum(1)
+    torch.testing.assert_close(mass, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_rows_are_due_when_new_doubted_or_every_few_steps() -> None:
+    kept = Competitors()
+    index = torch.tensor([4, 9])
+    assert kept.due(index, torch.tensor([1, 1])).tolist() == [True, True]
+    kept.keep(index, torch.rand(2, 30))
+    assert kept.due(index, torch.tensor([EVERY + 1, 2 * EVERY])).tolist() == [False, True]
+    kept.doubt(index[:1])
+    assert kept.due(index, torch.tensor([EVERY + 1, EVERY + 1])).tolist() == [True, False]
+    kept.keep(index, torch.rand(2, 30))
+    assert kept.due(index, torch.tensor([EVERY + 1, EVERY + 1])).tolist() == [False, False]
+
+
+def reaches(model, ids, *, batch: int, index: list[int]) -> list[int]:
+    found = engine.cram(
+        model,
+        ids[index],
+        2,
+        CramConfig(max_steps=60, start_scale=1.0),
+        generators=[np.random.default_rng(i) for i in index],
+        batch_size=batch,
+    )
+    assert all(one.reach == one.proposed for one in found), "what is claimed has been seen in all logits"
+    return [one.reach for one in found]
+
+
+def test_the_engine_claims_the_same_whatever_shares_a_batch() -> None:
+    model = load("builtin:random")
+    ids = draw(model, "random", 8, 12, seed=2).ids
+    with (
+        patch.object(engine, "FROM_ROWS", 1),
+        patch("lmreach.experiments.cramming.competitors.KEPT", 64),
+    ):
+        together = reaches(model, ids, batch=8, index=list(range(8)))
+        alone = [reaches(model, ids, batch=1, index=[i])[0] for i in range(8)]
+        backwards = reaches(model, ids, batch=3, index=list(range(8))[::-1])[::-1]
+    plain = reaches(model, ids, batch=8, index=list(range(8)))
+    assert together == alone == backwards
+    assert abs(np.mean(together) - np.mean(plain)) < 1.5, "an eighth of the ids is nearly as good as all"

@@ -1,0 +1,113 @@
+"""A census as a run: the same result whether stopped or not, and a folder that says what it holds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lmreach.config import CramConfig
+from lmreach.errors import InputError, OutputError
+from lmreach.models.load import load
+from lmreach.models.loaded import LoadedModel
+from lmreach.runs.census import run as census
+from lmreach.runs.census.answer import is_reachable, save_answer
+from lmreach.runs.census.run import CensusConfig, census_section, resume_census, run_census
+from tests.runs.stopping import After
+
+REAL = CensusConfig(model="builtin:random", n=3, prompt_tokens=(1, 2), prompts=300)
+GRID = CensusConfig(model="tiny:llama,width=2,vocab=4", n=5, grid=2, m=(1, 2, 3))
+
+
+@pytest.fixture
+def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the report page out: drawing takes longer than counting."""
+    monkeypatch.setattr(census, "render", lambda results, out: out)
+
+
+def counted(folder: Path) -> dict[str, Any]:
+    """Return the results without times."""
+    found = json.loads((folder / "results.json").read_text())["results"]["census"]
+    for entry in [*found["grids"], *found["tokens"]]:
+        entry.pop("seconds")
+    return found
+
+
+@pytest.mark.parametrize("config", [REAL, GRID], ids=["tokens", "grid"])
+@pytest.mark.usefixtures("no_page")
+def test_a_stopped_census_goes_on_to_the_same_end(config: CensusConfig, tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert not run_census(config, whole).interrupted
+    for questions in (1, 1):
+        assert run_census(config, parts, stop=After(questions)).interrupted
+    half = json.loads((parts / "results.json").read_text())
+    assert half["provenance"]["interrupted"]
+    assert half["not_done"]
+    assert not resume_census(parts).interrupted
+    assert counted(parts) == counted(whole)
+
+
+def test_results_are_strict_json_with_what_a_reader_needs(tmp_path: Path) -> None:
+    run_census(GRID, tmp_path / "run")
+    text = (tmp_path / "run" / "results.json").read_text()
+    found = json.loads(text, parse_constant=pytest.fail)
+    assert (found["kind"], found["schema"]) == ("census", 1)
+    grids = found["results"]["census"]["grids"]
+    assert [grid["prompts"] for grid in grids] == [4, 16, 64]
+    for grid in grids:
+        for one in grid["lengths"]:
+            assert one["distinct"] <= min(grid["prompts"], 4 ** one["length"])
+        assert grid["missing"]["count"] == len(grid["missing"]["sequences"])
+    assert str(tmp_path) not in text
+    assert "Outputs counted" in (tmp_path / "run" / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("no_page")
+def test_other_settings_in_the_same_folder_are_refused(tmp_path: Path) -> None:
+    run_census(GRID, tmp_path / "run")
+    with pytest.raises(OutputError, match="another seed"):
+        run_census(GRID.model_copy(update={"seed": 1}), tmp_path / "run")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes").write_text("mine")
+    with pytest.raises(OutputError, match="holds files"):
+        run_census(GRID, tmp_path / "full")
+
+
+def test_a_grid_beyond_the_budget_is_refused_before_a_folder_is_made(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="max-prompts"):
+        run_census(GRID.model_copy(update={"max_prompts": 50}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_study_gets_a_section_within_its_budget(random_model: LoadedModel) -> None:
+    section = census_section(random_model, budget_s=0.0, n=3)
+    (entry,) = section["tokens"]
+    assert entry["prompts"] == 128, "one block at least"
+    assert entry["lengths"][0]["chao1"] is not None
+    json.dumps(section, allow_nan=False)
+    full = census_section(random_model, budget_s=600.0, n=2)["tokens"][0]
+    assert full["complete"]
+    assert full["prompts"] == random_model.facts.usable
+
+
+def test_is_reachable_finds_saves_and_believes_its_own_certificate(
+    random_model: LoadedModel, tmp_path: Path
+) -> None:
+    ids = np.array([7, 300, 12])
+    quick = CramConfig(max_steps=150)
+    found = is_reachable(random_model, ids, ms=(2,), config=quick, budget_s=60.0)
+    assert found.verdict == "yes"
+    path = save_answer(found, random_model, tmp_path / "run")
+    assert path.is_file()
+    again = is_reachable(random_model, ids[:2], runs=(tmp_path / "run",), budget_s=1e-6)
+    assert (again.verdict, again.m, again.tried) == ("yes", 2, ())
+    other = load("tiny:llama,width=2,vocab=400", GRID.load)
+    unknown = is_reachable(other, ids[:2], runs=(tmp_path / "run",), ms=(1,), budget_s=1e-6)
+    assert unknown.verdict != "yes"
+    with pytest.raises(InputError, match="at least one token"):
+        is_reachable(random_model, np.array([], dtype=np.int64))
+    with pytest.raises(InputError, match="vocabulary"):
+        is_reachable(random_model, np.array([512]))
+    with pytest.raises(InputError, match="vectors"):
+        save_answer(unknown, other, tmp_path / "nothing")

@@ -1,0 +1,455 @@
+"""The main job from start to end on the untrained built-in: budget, interruption, resume, verification."""
+
+import errno
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from lmreach.config import CramConfig, StudyConfig
+from lmreach.engine.store import Store, read_certificate
+from lmreach.errors import InputError, ModelError, OutputError
+from lmreach.progress import Silent
+from lmreach.runs.certificates.verify import verify_run
+from lmreach.runs.study.run import resume_study, run_study
+
+QUICK = StudyConfig(
+    model="builtin:random",
+    m=(1, 2),
+    targets=("random", "self"),
+    budget_s=None,
+    support_positions=256,
+    decoder_cells=False,
+    cram=CramConfig(strings=4, max_steps=60, patience=30, n_max=12, search_dtype="float32"),
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_study(QUICK, tmp_path_factory.mktemp("runs") / "one", command="lmreach test").folder
+
+
+def results_of(folder: Path) -> dict:
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+
+def without_time(results: dict) -> dict:
+    results = json.loads(json.dumps(results), parse_float=to_three_digits)
+    for name in ("started", "seconds", "git_commit"):
+        results["provenance"].pop(name)
+    for entry in results["results"]["accessibility"]:
+        entry.pop("seconds")
+    results["config"].pop("budget_s")
+    for name in ("seconds", "probe_seconds"):
+        results["results"]["search"].pop(name, None)
+    return results
+
+
+def to_three_digits(number: str) -> float:
+    """Drop what rounds differently when other strings shared the batch."""
+    return float(f"{float(number):.3g}")
+
+
+def test_everything_asked_for_is_there(finished: Path) -> None:
+    results = results_of(finished)
+    cells = [(entry["target"], entry["m"]) for entry in results["results"]["accessibility"]]
+    assert cells == [("random", 1), ("self", 1), ("random", 2), ("self", 2)]
+    assert all(entry["strings"] == 4 for entry in results["results"]["accessibility"])
+    assert {one["premise"] for one in results["results"]["limits"]} == {"hidden", "input", "format"}
+    assert results["results"]["support"]["inside_norm_ellipsoid"] is True
+    assert [one["target"] for one in results["results"]["slopes"]] == ["random", "self"]
+    assert [one["what"] for one in results["not_done"]] == ["decoder cells", "census of outputs"]
+    assert results["provenance"]["command"] == "lmreach test"
+    assert (finished / "report.html").stat().st_size > 20_000
+    assert str(finished) not in (finished / "results.json").read_text(encoding="utf-8")
+
+
+def test_numbers_are_those_of_the_ledger(finished: Path) -> None:
+    results = results_of(finished)
+    with Store(finished) as store:
+        trials = store.trials()
+    assert len(trials) == 16
+    for entry in results["results"]["accessibility"]:
+        own = [t for t in trials if t["cell"] == f"{entry['target']} m={entry['m']}"]
+        assert sorted(entry["reaches"]) == sorted(t["reach"] for t in own)
+        assert sum(entry["outcomes"].values()) == 4
+
+
+def test_no_measured_n50_passes_a_proved_limit(finished: Path) -> None:
+    results = results_of(finished)["results"]
+    for entry in results["accessibility"]:
+        if entry["target"] == "random" and entry["n50"]["value"] is not None:
+            for limit in results["limits"]:
+                if limit["premise"] == "format":
+                    assert entry["n50"]["value"] <= limit["tokens_per_vector"] * entry["m"]
+
+
+def test_the_same_run_gives_the_same_numbers(finished: Path, tmp_path: Path) -> None:
+    again = run_study(QUICK, tmp_path / "two", command="lmreach test").folder
+    assert without_time(results_of(again)) == without_time(results_of(finished))
+
+
+def test_an_interrupted_run_is_valid_and_resumes_to_the_same_end(finished: Path, tmp_path: Path) -> None:
+    seen = []
+
+    class Counting:
+        """Progress that counts strings."""
+
+        def stage(self, text: str) -> None: ...
+        def plan(self, strings: int) -> None: ...
+        def expect(self, seconds: float | None) -> None: ...
+        def note(self, text: str) -> None: ...
+        def string(self, cell: str, reach: int, outcome: str) -> None:
+            seen.append(cell)
+
+    end = run_study(
+        QUICK, tmp_path / "run", command="lmreach test", progress=Counting(), stop=lambda: len(seen) >= 6
+    )
+    assert end.interrupted
+    partial = results_of(end.folder)
+    assert partial["provenance"]["interrupted"] is True
+    assert partial["not_done"], "what is missing is said"
+    counted = sum(entry["strings"] for entry in partial["results"]["accessibility"])
+    assert counted < 16
+    resumed = resume_study(end.folder)
+    assert not resumed.interrupted
+    ours, whole = without_time(results_of(end.folder)), without_time(results_of(finished))
+    # Strings that had other company end at vectors that differ by more than rounding: steps are large.
+    gaps = [[entry.pop("smallest_gap") for entry in one["results"]["accessibility"]] for one in (ours, whole)]
+    assert gaps[0] == pytest.approx(gaps[1], rel=0.2)
+    for folder, told in ((end.folder, gaps[0]), (finished, gaps[1])):
+        stored = min(float(read_certificate(one)[2]["smallest_gap"]) for one in certificates(folder))
+        assert to_three_digits(str(stored)) == min(told)
+        assert all(one.held for one in verify_run(folder))
+    assert ours == whole
+
+
+def certificates(folder: Path) -> list[Path]:
+    found = sorted((folder / "certificates").glob("*.safetensors"))
+    assert found
+    return found
+
+
+def test_resuming_a_finished_run_changes_nothing(finished: Path) -> None:
+    before = without_time(results_of(finished))
+    assert not resume_study(finished).interrupted
+    assert without_time(results_of(finished)) == before
+
+
+def test_a_budget_is_kept_and_what_it_left_out_is_said(tmp_path: Path) -> None:
+    config = QUICK.model_copy(
+        update={"budget_s": 22.0, "m": (1, 64), "cram": QUICK.cram.model_copy(update={"strings": 4000})}
+    )
+    results = results_of(run_study(config, tmp_path / "run").folder)
+    assert results["not_done"]
+    assert all(row["why"] for row in results["not_done"])
+    done = {(e["target"], e["m"]): e["strings"] for e in results["results"]["accessibility"]}
+    assert done[("random", 1)] >= 2
+
+
+def test_equal_strings_are_all_run_and_counted(tmp_path: Path) -> None:
+    """With one-token targets many of 600 strings out of 512 ids are the same."""
+    config = QUICK.model_copy(
+        update={
+            "m": (1,),
+            "targets": ("random",),
+            "support_positions": 0,
+            "relative_width": None,
+            "cram": CramConfig(strings=600, n_max=1, max_steps=20, patience=20),
+        }
+    )
+    (entry,) = results_of(run_study(config, tmp_path / "run").folder)["results"]["accessibility"]
+    assert entry["strings"] == 600
+
+
+def test_a_cell_ends_early_and_resumes_to_the_same_end(tmp_path: Path) -> None:
+    """One-token targets: n50 is surely above the limit, told at 16 strings and confirmed at 24."""
+    config = QUICK.model_copy(
+        update={
+            "m": (1,),
+            "targets": ("random",),
+            "support_positions": 0,
+            "cram": CramConfig(strings=600, n_max=1, max_steps=5, patience=5),
+        }
+    )
+    folder = run_study(config, tmp_path / "run", command="lmreach test").folder
+    before = results_of(folder)
+    (entry,) = before["results"]["accessibility"]
+    assert entry["n50"]["verdict"] == "above_limit"
+    assert entry["strings"] == 24
+    (spared,) = before["results"]["precision"]["ended_early"]
+    assert spared["strings"] == 576
+    left = ["support of hidden states", "decoder cells", "census of outputs"]
+    assert [row["what"] for row in before["not_done"]] == left
+    resume_study(folder)
+    assert without_time(results_of(folder)) == without_time(before)
+
+
+def test_bits_gained_are_recorded_per_string_and_told_per_cell(finished: Path) -> None:
+    with Store(finished) as store:
+        trials = [trial for trial in store.trials() if trial["reach"] > 0]
+    assert trials
+    assert all(trial["ce_with_bits"] < trial["ce_without_bits"] for trial in trials)
+    assert all(trial["tokens_gained"] <= trial["reach"] for trial in trials)
+    for entry in results_of(finished)["results"]["accessibility"]:
+        told = entry["information"]
+        assert told["bits_per_vector"] == pytest.approx(told["bits_gained"] / entry["m"])
+        assert told["bits_per_stored_bit"] * 32 == pytest.approx(told["bits_per_coordinate"])
+        assert entry["cliff"]["predicted"] > 0
+
+
+def test_every_certificate_holds(finished: Path) -> None:
+    verdicts = verify_run(finished)
+    assert verdicts
+    assert all(one.held and one.emitted == one.claimed for one in verdicts)
+
+
+def test_a_false_certificate_is_found(finished: Path, tmp_path: Path) -> None:
+    """Altered vectors, other ids, a cut file and a missing one: each fails, none stops the others."""
+    folder = run_study(QUICK, tmp_path / "run").folder
+    with Store(folder) as store:
+        keys = [trial["key"] for trial in store.trials() if trial["reach"] > 0]
+        paths = [store.certificate_path(key) for key in keys[:4]]
+        vectors, ids, claim = read_certificate(paths[0])
+        store.put_certificate(keys[0], np.zeros_like(vectors) + 1e-3, ids, claim)
+        vectors, ids, claim = read_certificate(paths[1])
+        store.put_certificate(keys[1], vectors, (ids + 1) % 512, claim)
+    tensors = load_file(paths[2])
+    save_file(tensors, paths[2])
+    paths[2].write_bytes(paths[2].read_bytes()[:-9])
+    paths[3].unlink()
+    verdicts = {one.key: one for one in verify_run(folder)}
+    assert [verdicts[key].held for key in keys[:4]] == [False] * 4
+    assert all(verdicts[key].why for key in keys[:4])
+    assert all(verdicts[key].held for key in keys[4:])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"model": "builtin:nothing"}, ModelError, "verse"),
+        ({"m": (1, 600)}, InputError, "512"),
+        ({"targets": ("ids:none.txt",)}, InputError, "no file"),
+        ({"targets": ("randm",)}, InputError, "random, self"),
+        ({"cram": CramConfig(bos="before")}, InputError, "start token"),
+        ({"limit_dtype": "float17"}, InputError, "float16"),
+    ],
+)
+def test_what_cannot_be_run_leaves_no_folder(tmp_path: Path, change: dict, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        run_study(QUICK.model_copy(update=change), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_in_use_is_refused(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="resume"):
+        run_study(QUICK, finished)
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="empty folder"):
+        run_study(QUICK, tmp_path)
+    with pytest.raises(OutputError, match="a file"):
+        run_study(QUICK, tmp_path / "notes.txt")
+    with pytest.raises(OutputError, match="folder of a run"):
+        resume_study(tmp_path)
+    with pytest.raises(OutputError, match="folder of a run"):
+        verify_run(tmp_path / "nowhere")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a place where not even root can write")
+def test_a_place_that_cannot_be_written_is_refused() -> None:
+    with pytest.raises(OutputError, match="choose another --out"):
+        run_study(QUICK, Path("/proc/lmreach/run"))
+
+
+def test_a_disk_that_fills_up_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials written before stay; the error names the folder and the remedy."""
+    written = []
+
+    def full(*_args: object, **_more: object) -> None:
+        written.append(1)
+        if len(written) > 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(
+        "lmreach.engine.store.save_file", lambda tensors, path, metadata: full() or path.touch()
+    )
+    with pytest.raises(OutputError, match=r"No space left.*free space"):
+        run_study(QUICK, tmp_path / "run")
+    with Store(tmp_path / "run") as store:
+        assert len(store.keys()) >= 3
+
+
+def test_other_weights_are_refused(finished: Path, tmp_path: Path) -> None:
+    folder = run_study(QUICK, tmp_path / "run").folder
+    with Store(folder) as store:
+        store.put_meta("fingerprint", "0" * 16)
+    with pytest.raises(OutputError, match="weights"):
+        resume_study(folder)
+    with pytest.raises(OutputError, match="weights"):
+        verify_run(folder)
+
+
+def test_cells_and_census_are_part_of_a_study_and_kept_for_a_resume(tmp_path: Path) -> None:
+    """The untrained built-in has no tokenizer, so the map is left out with that reason."""
+    config = QUICK.model_copy(update={"budget_s": 40.0, "decoder_cells": True, "m": (1,)})
+    folder = run_study(config, tmp_path / "run").folder
+    results = results_of(folder)
+    cells, census = results["results"]["cells"], results["results"]["census"]
+    assert cells["shares"]["cells"] == cells["unreachable"]["vocab"] == 512
+    assert cells["unreachable"]["counts"]["reachable"] > 0
+    assert census["tokens"][0]["prompts"] > 0
+    assert {"what": "decoder cells: map", "why": "the model has no tokenizer to read texts with"} in results[
+        "not_done"
+    ]
+    assert 'id="cells"' in (folder / "report.html").read_text(encoding="utf-8")
+    resume_study(folder)
+    again = results_of(folder)
+    assert again["results"]["cells"] == cells
+    assert again["results"]["census"] == census
+
+
+# Single lengths -----------------------------------------------------------------------------------------
+
+LENGTHS = QUICK.model_copy(
+    update={
+        "targets": ("random",),
+        "support_positions": 0,
+        "relative_width": None,
+        "cram": CramConfig(protocol="fixed", length=(2, 3, 8), strings=8, max_steps=60, patience=30),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def at_lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_study(LENGTHS, tmp_path_factory.mktemp("runs") / "lengths", command="lmreach test").folder
+
+
+def test_each_string_and_length_is_a_trial_with_its_certificate(at_lengths: Path) -> None:
+    with Store(at_lengths) as store:
+        trials = store.trials()
+        assert len(trials) == 2 * 3 * 8
+        for trial in trials:
+            assert trial["solved"] == (trial["reach"] == trial["limit"])
+            assert (trial["outcome"] == "solved") == trial["solved"]
+            assert len(trial["ids"]) == trial["limit"]
+            if trial["solved"]:
+                _, ids, _ = read_certificate(store.certificate_path(trial["key"]))
+                assert ids.tolist() == trial["ids"]
+    assert any(trial["solved"] for trial in trials)
+    assert all(one.held for one in verify_run(at_lengths))
+
+
+def test_points_curve_and_brackets_are_those_of_the_ledger(at_lengths: Path) -> None:
+    with Store(at_lengths) as store:
+        trials = store.trials()
+    results = results_of(at_lengths)
+    for entry in results["results"]["accessibility"]:
+        own = [t for t in trials if t["cell"] == f"random m={entry['m']}"]
+        points = entry["points"]
+        assert points["n"] == [2, 3, 8]
+        assert points["tried"] == [8, 8, 8]
+        for n, reached in zip(points["n"], points["reached"], strict=True):
+            assert reached == sum(t["solved"] for t in own if t["limit"] == n)
+        assert (entry["strings"], entry["trials"], entry["limit"]) == (8, 24, 8)
+        assert entry["intervals"]["excess"] <= 1e-8
+        assert sum(entry["intervals"]["mass"]) == pytest.approx(1)
+        assert entry["n50"]["words"]
+        assert entry["protocol_note"] == ""
+    assert results["results"]["slopes"][0]["words"]
+    page = (at_lengths / "report.html").read_text(encoding="utf-8")
+    assert "Success at single lengths" in page
+    assert "comparison" not in page
+
+
+def rounded(value: object) -> object:
+    """Round to what does not depend on which rows shared a batch (float noise)."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def test_single_lengths_resume_to_the_same_end(at_lengths: Path, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    class Counting(Silent):
+        def string(self, cell: str, reach: int, outcome: str) -> None:
+            seen.append(reach)
+
+    end = run_study(
+        LENGTHS,
+        tmp_path / "run",
+        command="lmreach test",
+        progress=Counting(),
+        stop=lambda: len(seen) >= 11,
+    )
+    assert end.interrupted
+    partial = results_of(end.folder)
+    # A chunk that was cut short does not count: its early ends are successes and those that gave up.
+    for entry in partial["results"]["accessibility"]:
+        assert set(entry["points"]["tried"]) <= {8}
+    assert not resume_study(end.folder).interrupted
+    resumed, whole = (rounded(without_time(results_of(one))) for one in (end.folder, at_lengths))
+    assert resumed == whole
+
+
+def test_lengths_are_chosen_where_none_are_asked_for(tmp_path: Path) -> None:
+    cram = CramConfig(protocol="fixed", strings=16, n_max=20, max_steps=40, patience=20)
+    config = LENGTHS.model_copy(update={"cram": cram, "m": (1,)})
+    folder = run_study(config, tmp_path / "run", command="lmreach test").folder
+    (entry,) = results_of(folder)["results"]["accessibility"]
+    assert entry["strings"] == entry["trials"] == sum(entry["points"]["tried"]) == 16
+    assert 8 in entry["points"]["n"]
+    assert len(entry["points"]["n"]) > 1
+    before = without_time(results_of(folder))
+    resume_study(folder)
+    assert without_time(results_of(folder)) == before
+
+
+def test_the_published_protocol_is_labelled_and_claims_nothing(tmp_path: Path) -> None:
+    cram = CramConfig(protocol="published", length=(2, 6), strings=4, lr=0.3, max_steps=80, patience=40)
+    folder = run_study(LENGTHS.model_copy(update={"cram": cram}), tmp_path / "run").folder
+    results = results_of(folder)
+    assert results["config"]["cram"]["lr_end"] == 0.3
+    for entry in results["results"]["accessibility"]:
+        assert entry["protocol"] == "published"
+        assert "n - 1 predicted tokens" in entry["protocol_note"]
+        assert entry["decoded"] <= entry["solved"]
+        assert entry["points"]["reached"][0] >= 2  # one predicted token each
+        if entry["n50"]["value"] is not None:
+            assert entry["tokens_per_vector"] * entry["m"] == pytest.approx(entry["n50"]["value"] - 1)
+    assert results["examples"] == []
+    assert not list((folder / "certificates").iterdir())
+    assert verify_run(folder) == []
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("published protocol, for comparison") >= 4
+    assert "n - 1 predicted tokens" in page
+
+
+def test_published_defaults_are_the_published_ones() -> None:
+    cram = CramConfig(protocol="published")
+    assert (cram.max_steps, cram.patience, cram.strings, cram.lr, cram.beta1) == (3000, 500, 20, 0.01, 0.9)
+    assert CramConfig.model_validate(cram.model_dump()) == cram
+    assert CramConfig(protocol="published", max_steps=7).max_steps == 7
+    assert CramConfig(protocol="fixed").max_steps == CramConfig().max_steps
+
+
+@pytest.mark.parametrize(
+    ("cram", "words"),
+    [
+        ({"length": (8,)}, "--protocol fixed"),
+        ({"protocol": "published", "prefix": "a"}, "--prefix"),
+        ({"protocol": "published", "restarts": 2}, "--restarts"),
+        ({"protocol": "published", "length": (1, 5)}, "--length 1"),
+        ({"protocol": "published", "lr_end": 0.1}, "--lr-end"),
+        ({"protocol": "fixed", "length": (8, 600)}, "512"),
+    ],
+)
+def test_what_a_protocol_has_no_use_for_is_refused(tmp_path: Path, cram: dict, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        run_study(LENGTHS.model_copy(update={"cram": CramConfig(**cram)}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

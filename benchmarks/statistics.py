@@ -6,8 +6,8 @@ fixed: coverage and bias of n50 from a fixed number of strings. adaptive: the sa
 the rule of `study.schedule`. grid: the published design, 20 strings at each of 15 lengths, and how many
 strings with a reach give an interval as narrow, without a curve and with the same logistic curve on both
 sides. slope: the bootstrap interval. schedule: n50 and slope of whole studies, in which the schedule places
-every round over all cells and ends them, or a budget does. points: n50 where every string is tried at single
-lengths that are chosen by what was seen. Prints Markdown tables. One core, 40 minutes.
+every round over all conditions and ends them, or a budget does. points: n50 where every string is tried at
+single lengths that are chosen by what was seen. Prints Markdown tables. One core, 40 minutes.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special, stats
 
 from lmreach.runs.study.length_schedule import LengthSchedule, chosen
-from lmreach.runs.study.schedule import Cell, Schedule
+from lmreach.runs.study.schedule import Condition, Schedule
 from lmreach.stats.accessibility import HalfLength, half_length
 from lmreach.stats.placement import NEARLY, is_narrow, next_look
 from lmreach.stats.points import PointCurve, point_curve
@@ -102,13 +102,13 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def row(*cells: object) -> None:
-    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    print(f"| {' | '.join(map(str, conditions))} |", flush=True)
 
 
 def head(*cells: str) -> None:
     print()
-    row(*cells)
-    row(*["---"] * len(cells))
+    row(*conditions)
+    row(*["---"] * len(conditions))
 
 
 def fixed(runs: int) -> None:
@@ -154,7 +154,7 @@ def naive(reach: np.ndarray, censored: np.ndarray, limit: int, wanted: float) ->
 
 
 def ours(reach: np.ndarray, censored: np.ndarray, limit: int, wanted: float) -> int:
-    """The rule of `study.schedule` for one cell."""
+    """The rule of `study.schedule` for one condition."""
     strings = first_narrow(reach, censored, limit, NEARLY * wanted, next_look)
     return min(next_look(strings), reach.size)
 
@@ -169,7 +169,7 @@ def adaptive(runs: int) -> None:
     ]
     head("shape", *columns)
     for place, shape in enumerate(SHAPES):
-        truth, cells = shape.length(), []
+        truth, conditions = shape.length(), []
         for wanted in widths:
             for stops in RULES.values():
                 rng, covered, used = np.random.default_rng([place, 99]), 0, []
@@ -178,8 +178,8 @@ def adaptive(runs: int) -> None:
                     k = stops(reach, censored, shape.limit, wanted)
                     covered += covers(half_length(reach[:k], censored[:k], limit=shape.limit), truth)
                     used.append(k)
-                cells += [percent(covered / runs), f"{np.mean(used):.0f}"]
-        row(shape.name, *cells)
+                conditions += [percent(covered / runs), f"{np.mean(used):.0f}"]
+        row(shape.name, *conditions)
 
 
 def band_ends(lengths: np.ndarray, reached: np.ndarray) -> tuple[float, float]:
@@ -257,17 +257,17 @@ def grid(runs: int) -> None:
             plain.append(band_ends(lengths, reached))
             found = fit_points(lengths, reached, np.full(lengths.size, 20)).n50
             fitted.append((math.nan, math.inf) if found is None else found[1:])
-        cells: list[object] = []
+        conditions: list[object] = []
         for ends, of, tries in (
             (plain, lambda r, c, shape=shape: width(half_length(r, c, limit=shape.limit)), 100),
             (fitted, curve_width, 10),
         ):
             span = float(np.median([high - low if high < math.inf else math.inf for low, high in ends]))
             held = np.mean([not low > truth and truth <= high for low, high in ends])
-            cells += ["open" if math.isinf(span) else f"{percent(span / truth)} %", percent(held)]
-            cells.append("" if math.isinf(span) else needed(shape, span, rng, of, tries))
+            conditions += ["open" if math.isinf(span) else f"{percent(span / truth)} %", percent(held)]
+            conditions.append("" if math.isinf(span) else needed(shape, span, rng, of, tries))
         ended = stopped_early(shape, place, runs)
-        row(shape.name, 20 * lengths.size, *cells, *ended)
+        row(shape.name, 20 * lengths.size, *conditions, *ended)
 
 
 def slope(runs: int) -> None:
@@ -341,11 +341,11 @@ def run_plan(plan: Plan, reaches: dict[int, tuple[np.ndarray, np.ndarray]]) -> d
     schedule = Schedule.of(("random",), PLAN_M, plan.strings, 8, plan.wanted)
     left = plan.budget
     while (chunk := schedule.next(left)) is not None:
-        seconds = float(chunk.cell.m * chunk.strings)
+        seconds = float(chunk.condition.m * chunk.strings)
         left = None if left is None else left - seconds
         part = slice(chunk.first, chunk.last)
-        schedule.finish(chunk, seconds, *(one[part] for one in reaches[chunk.cell.m]))
-    return {m: schedule.done(Cell("random", m)) for m in PLAN_M}
+        schedule.finish(chunk, seconds, *(one[part] for one in reaches[chunk.condition.m]))
+    return {m: schedule.done(Condition("random", m)) for m in PLAN_M}
 
 
 def schedule(runs: int) -> None:
@@ -435,7 +435,7 @@ def points(runs: int) -> None:
     parts = ("covered", "bias of the median", "width, %", "curve refused, %")
     head("shape", *(f"{way}: {part}" for way in ways for part in parts), "reaches: width, %")
     for place, shape in enumerate(SHAPES):
-        truth, rng, cells = shape.length(), np.random.default_rng([place, 13]), []
+        truth, rng, conditions = shape.length(), np.random.default_rng([place, 13]), []
         for of in ways.values():
             found = [of(shape, rng, strings) for _ in range(runs)]
             ends = [(one.n50[1], one.n50[2]) for one in found]
@@ -443,7 +443,7 @@ def points(runs: int) -> None:
             spans = [math.inf if None in (lo, hi) else hi - lo for lo, hi in ends]
             middles = [one.middle for one in found if one.middle is not None]
             span = float(np.median(spans)) / truth
-            cells += [
+            conditions += [
                 percent(np.mean(held), 0),
                 f"{100 * (np.median(middles) / truth - 1):+.1f}" if middles else "",
                 "open" if math.isinf(span) else percent(span, 0),
@@ -451,7 +451,7 @@ def points(runs: int) -> None:
             ]
         beside = [width(half_length(*shape.draw(rng, strings), limit=shape.limit)) for _ in range(100)]
         wide = float(np.median(beside)) / truth
-        row(shape.name, *cells, "open" if math.isinf(wide) else percent(wide, 0))
+        row(shape.name, *conditions, "open" if math.isinf(wide) else percent(wide, 0))
 
 
 def main() -> None:

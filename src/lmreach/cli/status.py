@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def status(run: str, /) -> int:
-    """Say how many strings of each cell a run has finished, and how to go on.
+    """Say how many strings of each condition a run has finished, and how to go on.
 
     Parameters
     ----------
@@ -24,23 +24,24 @@ def status(run: str, /) -> int:
             print("nothing left to do" if _finished(folder) else f"go on with: lmreach resume {run}")
             return 0
         if store.meta("copy") is not None:
-            print(f"copying: {len(store.keys())} lengths and cramming cells measured{_training(folder)}")
+            print(f"copying: {len(store.keys())} lengths and cramming conditions measured{_training(folder)}")
             print("nothing left to do" if _copied(folder) else f"go on with: lmreach resume {run}")
             return 0
         config = StudyConfig.model_validate(store.meta("config"))
         done = Counter(trial["cell"] for trial in store.trials())
-    cells = Schedule.of(config.targets, config.m, config.cram.strings, 1).cells
+    conditions = Schedule.of(config.targets, config.m, config.cram.strings, 1).conditions
     asked = config.cram
     if asked.protocol == "published" and not asked.length:
-        for cell in cells:
-            print(f"{cell.name}: {done[cell.name]} trials; the grid ends where almost no string is reached")
+        for condition in conditions:
+            ran = done[condition.name]
+            print(f"{condition.name}: {ran} trials; the grid ends where almost no string is reached")
         print("nothing left to do" if _finished(folder) else f"go on with: lmreach resume {run}")
         return 0
     wanted = asked.strings * max(len(set(asked.length)), 1)
     noun = "strings" if asked.protocol == "frontier" else "trials"
-    for cell in cells:
-        print(f"{cell.name}: {done[cell.name]} of {wanted} {noun}")
-    open_strings = sum(max(wanted - done[cell.name], 0) for cell in cells)
+    for condition in conditions:
+        print(f"{condition.name}: {done[condition.name]} of {wanted} {noun}")
+    open_strings = sum(max(wanted - done[condition.name], 0) for condition in conditions)
     print(
         "nothing left to do"
         if open_strings == 0

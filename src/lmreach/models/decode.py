@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lmreach.errors import InputError, ModelError, problem
-from lmreach.models.frame import NO_FRAME, Frame, framed
+from lmreach.models.frame import NO_FRAME, PromptFrame, framed
 from lmreach.models.loaded import LoadedModel
 
 
@@ -104,7 +104,9 @@ def kept_between_steps(body: torch.nn.Module, output: Any) -> dict[str, Any]:
     return {k: v for k, v in output.items() if k in arguments and v is not None and not isinstance(v, Tensor)}
 
 
-def greedy(loaded: LoadedModel, vectors: Float[Tensor, "m d"], n: int, *, frame: Frame = NO_FRAME) -> Decoded:
+def greedy(
+    loaded: LoadedModel, vectors: Float[Tensor, "m d"], n: int, *, frame: PromptFrame = NO_FRAME
+) -> Decoded:
     """Return the n ids that greedy decoding emits after ``vectors``, at batch 1.
 
     Parameters
@@ -146,7 +148,7 @@ def emitted_prefix(
     vectors: Float[Tensor, "m d"],
     target: Int[np.ndarray, " n"],
     *,
-    frame: Frame = NO_FRAME,
+    frame: PromptFrame = NO_FRAME,
 ) -> Emission:
     """Return how many ids of ``target``, the first included, greedy decoding emits after ``vectors``.
 
@@ -167,7 +169,7 @@ def emitted_prefix(
 
 
 def greedy_batch(
-    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, *, frame: Frame = NO_FRAME
+    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, *, frame: PromptFrame = NO_FRAME
 ) -> Int[Tensor, "batch n"]:
     """Return the n ids after each row's vectors, all rows at once: quicker than `greedy`, but no proof.
 
@@ -261,7 +263,7 @@ def _draw(
 
 
 def _checked_prompt(
-    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, frame: Frame
+    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], n: int, frame: PromptFrame
 ) -> Float[Tensor, "batch length d"]:
     batch, m, d = vectors.shape
     if d != loaded.facts.width:

@@ -10,11 +10,11 @@ from lmreach.config import Bos
 from lmreach.errors import InputError, problem
 from lmreach.models.loaded import LoadedModel
 
-__all__ = ["NO_FRAME", "Frame", "frame_of", "framed"]
+__all__ = ["NO_FRAME", "PromptFrame", "frame_of", "framed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PromptFrame:
     """Fixed ids before and after the vectors; the output follows the last of them.
 
     Attributes
@@ -32,10 +32,10 @@ class Frame:
         return len(self.before) + len(self.after)
 
 
-NO_FRAME = Frame()
+NO_FRAME = PromptFrame()
 
 
-def frame_of(loaded: LoadedModel, bos: Bos = "none", prefix: str = "", suffix: str = "") -> Frame:
+def frame_of(loaded: LoadedModel, bos: Bos = "none", prefix: str = "", suffix: str = "") -> PromptFrame:
     """Return the frame of a start token and two texts: [bos] prefix, vectors, [bos] suffix.
 
     Parameters
@@ -61,11 +61,11 @@ def frame_of(loaded: LoadedModel, bos: Bos = "none", prefix: str = "", suffix: s
         start = (loaded.facts.bos_id,)
     before = start if bos == "before" else ()
     after = start if bos == "after" else ()
-    return Frame((*before, *_ids(loaded, prefix)), (*after, *_ids(loaded, suffix)))
+    return PromptFrame((*before, *_ids(loaded, prefix)), (*after, *_ids(loaded, suffix)))
 
 
 def framed(
-    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], frame: Frame
+    loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], frame: PromptFrame
 ) -> Float[Tensor, "batch length d"]:
     """Return the vectors with the frame's own before and after them."""
     parts = [_vectors(loaded, frame.before, vectors), vectors, _vectors(loaded, frame.after, vectors)]

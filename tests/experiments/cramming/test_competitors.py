@@ -74,13 +74,13 @@ def test_the_mass_is_the_gradient_at_the_logits() -> None:
 def test_rows_are_due_when_new_doubted_or_every_few_steps() -> None:
     kept = Competitors()
     index = torch.tensor([4, 9])
-    assert kept.due(index, torch.tensor([1, 1])).tolist() == [True, True]
-    kept.keep(index, torch.rand(2, 30))
-    assert kept.due(index, torch.tensor([EVERY + 1, 2 * EVERY])).tolist() == [False, True]
-    kept.doubt(index[:1])
-    assert kept.due(index, torch.tensor([EVERY + 1, EVERY + 1])).tolist() == [True, False]
-    kept.keep(index, torch.rand(2, 30))
-    assert kept.due(index, torch.tensor([EVERY + 1, EVERY + 1])).tolist() == [False, False]
+    assert kept.needs_full_pass(index, torch.tensor([1, 1])).tolist() == [True, True]
+    kept.update(index, torch.rand(2, 30))
+    assert kept.needs_full_pass(index, torch.tensor([EVERY + 1, 2 * EVERY])).tolist() == [False, True]
+    kept.distrust(index[:1])
+    assert kept.needs_full_pass(index, torch.tensor([EVERY + 1, EVERY + 1])).tolist() == [True, False]
+    kept.update(index, torch.rand(2, 30))
+    assert kept.needs_full_pass(index, torch.tensor([EVERY + 1, EVERY + 1])).tolist() == [False, False]
 
 
 def reaches(model, ids, *, batch: int, index: list[int]) -> list[int]:

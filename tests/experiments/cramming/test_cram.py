@@ -6,7 +6,7 @@ import torch
 
 from lmreach.config import CramConfig
 from lmreach.errors import InputError
-from lmreach.experiments.cramming.cram import Crammed, cram
+from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.decode import emitted_prefix, greedy
 from lmreach.models.fingerprint import fingerprint
@@ -22,7 +22,7 @@ def generators(count: int) -> list[np.random.Generator]:
     return [np.random.default_rng(i) for i in range(count)]
 
 
-def run(model, ids, m=1, config=QUICK, batch_size=8, **more) -> list[Crammed]:
+def run(model, ids, m=1, config=QUICK, batch_size=8, **more) -> list[CramResult]:
     return cram(model, ids, m, config, generators=generators(len(ids)), batch_size=batch_size, **more)
 
 

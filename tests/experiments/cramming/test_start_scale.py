@@ -4,7 +4,7 @@ import pytest
 
 from lmreach.config import CramConfig
 from lmreach.experiments.cramming import start_scale as module
-from lmreach.experiments.cramming.cram import Crammed
+from lmreach.experiments.cramming.cram import CramResult
 from lmreach.experiments.cramming.start_scale import choose_start_scale
 
 
@@ -15,7 +15,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, reach_at) -> list[float]:
     def cram(model, ids, m, config, *, generators, **_rest):
         asked.append(config.start_scale)
         return [
-            Crammed(i, reach_at(config.start_scale), "gave_up", None, None, 0, 1) for i in range(len(ids))
+            CramResult(i, reach_at(config.start_scale), "gave_up", None, None, 0, 1) for i in range(len(ids))
         ]
 
     monkeypatch.setattr(module, "cram", cram)
@@ -43,7 +43,7 @@ def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPa
 
     def reaches(model, ids, m, config, **_rest):
         gains = [4 * (i == 0) for i in range(8)] if config.start_scale == 1e4 else [0] * 8
-        return [Crammed(i, lucky[i] + gains[i], "gave_up", None, None, 0, 1) for i in range(len(ids))]
+        return [CramResult(i, lucky[i] + gains[i], "gave_up", None, None, 0, 1) for i in range(len(ids))]
 
     monkeypatch.setattr(module, "cram", reaches)
     assert choose_start_scale(random_model, CramConfig()).scale == 1.0
@@ -51,7 +51,7 @@ def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPa
         module,
         "cram",
         lambda model, ids, m, config, **_rest: [
-            Crammed(i, 3 + (config.start_scale == 1e4) * (1 + i % 2), "gave_up", None, None, 0, 1)
+            CramResult(i, 3 + (config.start_scale == 1e4) * (1 + i % 2), "gave_up", None, None, 0, 1)
             for i in range(len(ids))
         ],
     )

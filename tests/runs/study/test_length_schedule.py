@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lmreach.runs.study.length_schedule import LengthSchedule, Placing, Trials, chosen, published_grid
 from lmreach.runs.study.length_schedule import given as asked
-from lmreach.runs.study.schedule import Cell, Chunk
+from lmreach.runs.study.schedule import Chunk, Condition
 from lmreach.stats.points import point_curve
 
 
@@ -18,12 +18,12 @@ def schedule_of(place, ms=(1,), limit: int = 200, most: int = 24, width: float |
 def play(
     plan: LengthSchedule, budget: float | None = None, per: float = 20.0, scale: float = 0.1
 ) -> list[Chunk]:
-    """Run a schedule against strings whose reach is drawn once per cell; a trial costs m + n seconds."""
+    """Run a schedule against strings whose reach is drawn once per condition; a trial costs m + n seconds."""
     ran, clock = [], 0.0
     while (chunk := plan.next(None if budget is None else budget - clock)) is not None:
-        middle = per * chunk.cell.m
-        reach = np.random.default_rng([chunk.cell.m, 3]).logistic(middle, scale * middle, 600)
-        seconds = float(chunk.strings * (chunk.cell.m + chunk.n))
+        middle = per * chunk.condition.m
+        reach = np.random.default_rng([chunk.condition.m, 3]).logistic(middle, scale * middle, 600)
+        seconds = float(chunk.strings * (chunk.condition.m + chunk.n))
         clock += seconds
         plan.finish(chunk, seconds, (reach[chunk.first : chunk.last] >= chunk.n).tolist())
         ran.append(chunk)
@@ -34,7 +34,7 @@ def test_every_string_at_every_length_asked_for() -> None:
     plan = schedule_of(lambda _: asked((12, 8, 8), 10), ms=(1, 2), most=20)
     ran = play(plan)
     for m in (1, 2):
-        pairs = [(c.n, i) for c in ran if c.cell.m == m for i in range(c.first, c.last)]
+        pairs = [(c.n, i) for c in ran if c.condition.m == m for i in range(c.first, c.last)]
         assert sorted(pairs) == [(n, i) for n in (8, 12) for i in range(10)]
     assert plan.planned == 0
     assert plan.expected(None) == 0
@@ -42,7 +42,7 @@ def test_every_string_at_every_length_asked_for() -> None:
 
 
 def test_chosen_lengths_close_in_on_n50_and_use_every_string_once() -> None:
-    ran = play(schedule_of(lambda cell: chosen(cell.m, 200, 48), most=48))
+    ran = play(schedule_of(lambda condition: chosen(condition.m, 200, 48), most=48))
     strings = [i for c in ran for i in range(c.first, c.last)]
     assert strings == list(range(48))
     assert ran[0].n == 8
@@ -53,21 +53,21 @@ def test_chosen_lengths_close_in_on_n50_and_use_every_string_once() -> None:
 
 
 def test_a_length_limit_is_kept() -> None:
-    ran = play(schedule_of(lambda cell: chosen(cell.m, 11, 24), limit=11))
+    ran = play(schedule_of(lambda condition: chosen(condition.m, 11, 24), limit=11))
     assert max(c.n for c in ran) <= 11
     assert ran[-1].n == 11
 
 
 def test_what_is_known_well_enough_ends_early() -> None:
-    plan = schedule_of(lambda cell: chosen(cell.m, 200, 400), ms=(1, 2), most=400, width=0.3)
+    plan = schedule_of(lambda condition: chosen(condition.m, 200, 400), ms=(1, 2), most=400, width=0.3)
     ran = play(plan, scale=0.03)
-    assert {one.cell.m for one in plan.settled} == {1, 2}
+    assert {one.condition.m for one in plan.settled} == {1, 2}
     assert all("known to 30 %" in one.why for one in plan.settled)
     assert sum(c.strings for c in ran) < 200
 
 
 def test_beyond_the_limit_ends_early_and_says_so() -> None:
-    plan = schedule_of(lambda cell: chosen(cell.m, 5, 400), limit=5, most=400, width=0.1)
+    plan = schedule_of(lambda condition: chosen(condition.m, 5, 400), limit=5, most=400, width=0.1)
     ran = play(plan)
     assert sum(c.strings for c in ran) == 24
     assert "longer one" in plan.settled[0].why
@@ -77,13 +77,13 @@ def test_time_does_not_move_a_cells_own_lengths() -> None:
     """A resumed run, on a slower machine, tries the same strings at the same lengths."""
 
     def lengths(slow: float) -> list[tuple[int, int, int]]:
-        plan = schedule_of(lambda cell: chosen(cell.m, 200, 32), ms=(1, 2), most=32)
+        plan = schedule_of(lambda condition: chosen(condition.m, 200, 32), ms=(1, 2), most=32)
         ran = []
         while (chunk := plan.next(None)) is not None:
-            reach = np.random.default_rng(chunk.cell.m).logistic(20 * chunk.cell.m, 3, 32)
-            seconds = slow if chunk.cell.m == 1 else 1.0
+            reach = np.random.default_rng(chunk.condition.m).logistic(20 * chunk.condition.m, 3, 32)
+            seconds = slow if chunk.condition.m == 1 else 1.0
             plan.finish(chunk, seconds, (reach[chunk.first : chunk.last] >= chunk.n).tolist())
-            ran.append((chunk.cell.m, chunk.n, chunk.first))
+            ran.append((chunk.condition.m, chunk.n, chunk.first))
         return sorted(ran)
 
     assert lengths(0.1) == lengths(50.0)
@@ -94,10 +94,10 @@ def test_time_does_not_move_a_cells_own_lengths() -> None:
 def test_a_budget_leaves_nothing_out_without_a_word(budget: float) -> None:
     plan = schedule_of(lambda _: asked((8, 16), 12), ms=(1, 3), most=24)
     ran = play(plan, budget)
-    for cell in plan.cells:
-        done = sum(c.strings for c in ran if c.cell == cell)
-        assert done + sum(one.strings for one in plan.skipped if one.cell == cell) == 24
-    assert sum(c.strings * (c.cell.m + c.n) for c in ran) <= max(budget, ran[0].strings * (1 + ran[0].n))
+    for condition in plan.conditions:
+        done = sum(c.strings for c in ran if c.condition == condition)
+        assert done + sum(one.strings for one in plan.skipped if one.condition == condition) == 24
+    assert sum(c.strings * (c.condition.m + c.n) for c in ran) <= max(budget, ran[0].strings * (1 + ran[0].n))
 
 
 def sweep(share, start: int, longest: int) -> list[int]:
@@ -147,14 +147,14 @@ def test_the_published_grid(middle: int, scale: int, m: int, longest: int) -> No
 
 
 def test_a_grid_that_cannot_begin_is_empty() -> None:
-    plan = schedule_of(lambda cell: published_grid(cell.m, 6, 20), limit=6, most=20)
+    plan = schedule_of(lambda condition: published_grid(condition.m, 6, 20), limit=6, most=20)
     assert plan.next(None) is None
 
 
 def test_an_unfinished_cell_is_closed_with_its_reason() -> None:
     plan = schedule_of(lambda _: asked((8,), 12), most=12)
-    plan.close(Cell("random", 1), "the run was stopped")
-    plan.close(Cell("random", 1), "twice")
+    plan.close(Condition("random", 1), "the run was stopped")
+    plan.close(Condition("random", 1), "twice")
     assert [(one.strings, one.why) for one in plan.skipped] == [(12, "the run was stopped")]
     with pytest.raises(AssertionError):
-        plan.finish(Chunk(Cell("random", 1), 0, 4), 1.0, [True] * 4)
+        plan.finish(Chunk(Condition("random", 1), 0, 4), 1.0, [True] * 4)

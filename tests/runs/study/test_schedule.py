@@ -4,20 +4,20 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmreach.runs.study.schedule import Cell, Schedule
+from lmreach.runs.study.schedule import Condition, Schedule
 
 
-def play(schedule: Schedule, budget: float | None, cost: float) -> list[tuple[Cell, int, int]]:
+def play(schedule: Schedule, budget: float | None, cost: float) -> list[tuple[Condition, int, int]]:
     """Run a schedule against strings that cost ``cost`` times m seconds."""
     clock, ran = 0.0, []
     while True:
         chunk = schedule.next(None if budget is None else budget - clock)
         if chunk is None:
             return ran
-        seconds = cost * chunk.cell.m * chunk.strings
+        seconds = cost * chunk.condition.m * chunk.strings
         clock += seconds
         schedule.finish(chunk, seconds)
-        ran.append((chunk.cell, chunk.first, chunk.last))
+        ran.append((chunk.condition, chunk.first, chunk.last))
 
 
 @given(
@@ -31,11 +31,11 @@ def test_every_string_is_run_or_accounted_for(
 ) -> None:
     schedule = Schedule.of(("random", "self"), ms, strings, size)
     ran = play(schedule, budget, 1.0)
-    for cell in schedule.cells:
-        own = sorted((first, last) for c, first, last in ran if c == cell)
+    for condition in schedule.conditions:
+        own = sorted((first, last) for c, first, last in ran if c == condition)
         done = sum(last - first for first, last in own)
         assert [first for first, _ in own] == [0, *(last for _, last in own)][: len(own)]
-        missing = sum(one.strings for one in schedule.skipped if one.cell == cell)
+        missing = sum(one.strings for one in schedule.skipped if one.condition == condition)
         assert done + missing == strings
     if budget is None:
         assert not schedule.skipped
@@ -46,13 +46,13 @@ def test_known_costs_keep_the_budget(budget: float) -> None:
     """Costs linear in m are predicted exactly, so only the very first chunk may overrun."""
     schedule = Schedule.of(("random",), (1, 2, 4, 8), 16, 4)
     ran = play(schedule, budget, 1.0)
-    spent = sum(cell.m * (last - first) for cell, first, last in ran)
+    spent = sum(condition.m * (last - first) for condition, first, last in ran)
     assert spent <= max(budget, 4) + 1e-6
 
 
 def test_every_cell_has_a_round_before_any_has_two() -> None:
     ran = play(Schedule.of(("random", "self"), (2, 1), 8, 4), None, 1.0)
-    assert [(cell.name, first) for cell, first, _ in ran[:4]] == [
+    assert [(condition.name, first) for condition, first, _ in ran[:4]] == [
         ("random m=1", 0),
         ("self m=1", 0),
         ("random m=2", 0),
@@ -80,19 +80,19 @@ def test_what_is_expected_shrinks_to_nothing() -> None:
 
 def measure(
     schedule: Schedule, budget: float | None = None, scale: float = 5.0, spread: float = 0.1
-) -> list[tuple[Cell, int, int]]:
-    """Run a schedule against simulated reaches: string i of a cell always reaches the same length."""
+) -> list[tuple[Condition, int, int]]:
+    """Run a schedule against simulated reaches: string i of a condition always reaches the same length."""
     clock, ran = 0.0, []
     while (chunk := schedule.next(None if budget is None else budget - clock)) is not None:
-        middle = scale * chunk.cell.m
-        drawn = np.random.default_rng([chunk.cell.m, len(chunk.cell.target)]).normal(
+        middle = scale * chunk.condition.m
+        drawn = np.random.default_rng([chunk.condition.m, len(chunk.condition.target)]).normal(
             middle, spread * middle, 600
         )
         reach = np.maximum(np.round(drawn[chunk.first : chunk.last]), 0).astype(int)
-        seconds = float(chunk.cell.m * chunk.strings)
+        seconds = float(chunk.condition.m * chunk.strings)
         clock += seconds
         schedule.finish(chunk, seconds, reach, np.zeros(reach.size, dtype=bool))
-        ran.append((chunk.cell, chunk.first, chunk.last))
+        ran.append((chunk.condition, chunk.first, chunk.last))
     return ran
 
 
@@ -100,7 +100,7 @@ def test_it_stops_by_itself_when_everything_is_known() -> None:
     schedule = Schedule.of(("random",), (1, 2, 4), 500, 8, 0.2)
     ran = measure(schedule, spread=0.1)
     assert not schedule.skipped
-    assert {one.cell.m for one in schedule.settled} == {1, 2, 4}
+    assert {one.condition.m for one in schedule.settled} == {1, 2, 4}
     assert all("known to 20 %" in one.why for one in schedule.settled)
     assert sum(last - first for _, first, last in ran) < 3 * 100
     assert schedule.planned == 0
@@ -110,7 +110,7 @@ def test_what_is_known_well_gets_no_more_and_what_is_not_is_said() -> None:
     schedule = Schedule.of(("random",), (1, 2), 64, 8, 0.01)
     ran = measure(schedule, spread=0.5)
     assert not schedule.settled
-    done = {m: sum(last - first for cell, first, last in ran if cell.m == m) for m in (1, 2)}
+    done = {m: sum(last - first for condition, first, last in ran if condition.m == m) for m in (1, 2)}
     assert done == {1: 64, 2: 64}
     assert not schedule.skipped  # all strings asked for were run; the results say what is not known
 
@@ -120,7 +120,7 @@ def test_strings_go_where_they_narrow_most_per_second() -> None:
     schedule = Schedule.of(("random", "self"), (1,), 400, 8, 0.1)
     counts = {"random": 0, "self": 0}
     while (chunk := schedule.next(None)) is not None:
-        kind = chunk.cell.target
+        kind = chunk.condition.target
         rng = np.random.default_rng([chunk.first, len(kind)])
         reach = rng.normal(40, 1.0 if kind == "random" else 12.0, chunk.strings).round().astype(int)
         schedule.finish(chunk, 1.0 * chunk.strings, reach, np.zeros(chunk.strings, dtype=bool))
@@ -134,10 +134,12 @@ def test_strings_go_where_they_narrow_most_per_second() -> None:
 def test_a_budget_and_a_width_leave_nothing_out_without_a_word(budget: float, size: int) -> None:
     schedule = Schedule.of(("random",), (1, 3), 40, size, 0.1)
     ran = measure(schedule, budget)
-    for cell in schedule.cells:
-        own = [(first, last) for c, first, last in ran if c == cell]
+    for condition in schedule.conditions:
+        own = [(first, last) for c, first, last in ran if c == condition]
         assert [first for first, _ in own] == [0, *(last for _, last in own)][: len(own)]
-        told = sum(one.strings for one in (*schedule.skipped, *schedule.settled) if one.cell == cell)
+        told = sum(
+            one.strings for one in (*schedule.skipped, *schedule.settled) if one.condition == condition
+        )
         assert sum(last - first for first, last in own) + told == 40
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from lmreach.config import Bos, CramConfig
 from lmreach.errors import InputError, problem
-from lmreach.experiments.cramming.cram import Crammed, check_lengths, cram
+from lmreach.experiments.cramming.cram import CramResult, check_lengths, cram
 from lmreach.experiments.reach.reachability import reachability_of
 from lmreach.models.decode import emitted_prefix
 from lmreach.models.frame import frame_of
@@ -167,11 +167,11 @@ def _search_one(
     seconds: float,
     stop: Callable[[], bool],
     on_try: Callable[[int, int], None],
-) -> Crammed | None:
+) -> CramResult | None:
     """Return the furthest start for one m."""
-    ends, best, rounds = time.monotonic() + seconds, list[Crammed](), 0
+    ends, best, rounds = time.monotonic() + seconds, list[CramResult](), 0
 
-    def take(result: Crammed) -> None:
+    def take(result: CramResult) -> None:
         if not best or result.reach > best[0].reach:
             best[:] = [result]
         on_try(m, best[0].reach)

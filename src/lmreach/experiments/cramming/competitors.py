@@ -34,22 +34,22 @@ class Competitors:
         self._kept: dict[int, Int[Tensor, " kept"]] = {}
         self._doubted: set[int] = set()
 
-    def due(self, index: Int[Tensor, " r"], steps: Int[Tensor, " r"]) -> Bool[Tensor, " r"]:
+    def needs_full_pass(self, index: Int[Tensor, " r"], steps: Int[Tensor, " r"]) -> Bool[Tensor, " r"]:
         """Return the rows to be scored against all ids."""
         known = [i in self._kept and i not in self._doubted for i in index.tolist()]
         return ~torch.tensor(known, device=index.device) | (steps % EVERY == 0)
 
-    def keep(self, index: Int[Tensor, " r"], mass: Float[Tensor, "r rows"]) -> None:
+    def update(self, index: Int[Tensor, " r"], mass: Float[Tensor, "r rows"]) -> None:
         """Keep each row's ids of largest gradient."""
         top = mass.topk(min(KEPT, mass.shape[1]), dim=1, sorted=False).indices
         self._kept.update(zip(index.tolist(), top, strict=True))
         self._doubted.difference_update(index.tolist())
 
-    def doubt(self, index: Int[Tensor, " r"]) -> None:
+    def distrust(self, index: Int[Tensor, " r"]) -> None:
         """Note rows whose proposal did not hold: an id that is not kept stands above a target."""
         self._doubted.update(index.tolist())
 
-    def of(self, index: Int[Tensor, " r"]) -> Int[Tensor, "r kept"]:
+    def ids_of(self, index: Int[Tensor, " r"]) -> Int[Tensor, "r kept"]:
         """Return the competitors of rows that are not due."""
         return torch.stack([self._kept[i] for i in index.tolist()])
 

@@ -46,7 +46,7 @@ OUTCOMES: dict[Outcome, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Crammed:
+class CramResult:
     """What became of one string.
 
     Attributes
@@ -117,10 +117,10 @@ def cram(
     generators: Sequence[np.random.Generator],
     batch_size: int,
     search: LoadedModel | None = None,
-    on_result: Callable[[Crammed], None] | None = None,
+    on_result: Callable[[CramResult], None] | None = None,
     on_step: Callable[[int, int], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
-) -> list[Crammed]:
+) -> list[CramResult]:
     """Optimise m vectors for each target string.
 
     Parameters
@@ -147,7 +147,7 @@ def cram(
 
     Returns
     -------
-    list of Crammed
+    list of CramResult
         In order of ``index``; shorter than ``targets`` only after ``stop``.
 
     Raises
@@ -183,7 +183,7 @@ class _Run:
         m: int,
         config: CramConfig,
         generators: Sequence[np.random.Generator],
-        on_result: Callable[[Crammed], None] | None,
+        on_result: Callable[[CramResult], None] | None,
     ) -> None:
         self.model = model
         self.search = search
@@ -194,8 +194,8 @@ class _Run:
         self.ids = torch.from_numpy(targets).to(model.device)
         self.generators = generators
         self.on_result = on_result
-        self.finished: list[Crammed] = []
-        self._best: dict[int, Crammed] = {}
+        self.finished: list[CramResult] = []
+        self._best: dict[int, CramResult] = {}
         self._restarts_left = dict.fromkeys(range(len(targets)), config.restarts - 1)
         self._block = block_length(config, m, model.facts.width)
         self._frame = frame_of(model, config.bos, config.prefix, config.suffix)
@@ -259,14 +259,14 @@ class _Run:
         sure = full if exact else torch.zeros_like(full)
         prefix = self._checked(best, inputs.detach(), ids, near, sure)
         if self._competitors is not None:
-            self._competitors.doubt(index[(near > best) & (prefix < near)])
+            self._competitors.distrust(index[(near > best) & (prefix < near)])
         return prefix, hits, loss, grad
 
     def _due(self, index: Int[Tensor, " r"], steps: Int[Tensor, " r"]) -> Bool[Tensor, " r"]:
         """Return the rows whose targets are to be scored against all ids."""
         if self._competitors is None:
             return torch.ones_like(index, dtype=torch.bool)
-        return self._competitors.due(index, steps)
+        return self._competitors.needs_full_pass(index, steps)
 
     def _score(
         self,
@@ -283,11 +283,11 @@ class _Run:
         if self._competitors is None:
             return score(self.search, hidden, ids, scored, unsolved=unsolved, slack=slack)
         if among:
-            kept = self._competitors.of(index)
+            kept = self._competitors.ids_of(index)
             return score_among(self.search, hidden, ids, scored, kept, unsolved=unsolved, slack=slack)
         mass = torch.zeros(len(index), self.model.facts.rows, device=hidden.device)
         got = score(self.search, hidden, ids, scored, unsolved=unsolved, slack=slack, mass=mass)
-        self._competitors.keep(index, mass)
+        self._competitors.update(index, mass)
         return got
 
     def _checked(
@@ -334,12 +334,12 @@ class _Run:
         if self.on_result is not None:
             self.on_result(result)
 
-    def _confirm(self, rows: Rows, place: int, index: int) -> Crammed:
+    def _confirm(self, rows: Rows, place: int, index: int) -> CramResult:
         vectors = rows.best_vectors[place]
         emission = emitted_prefix(self.model, vectors, self.targets[index], frame=self._frame)
         outcome = self._outcome(rows, place, emission.reach)
         late = int(rows.grown_at[place]) >= 0.9 * self.config.max_steps
-        return Crammed(
+        return CramResult(
             index=index,
             reach=emission.reach,
             outcome=outcome,

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lmreach.models.frame import NO_FRAME, Frame, framed
+from lmreach.models.frame import NO_FRAME, PromptFrame, framed
 from lmreach.models.loaded import LoadedModel
 
 __all__ = ["TargetBits", "target_bits", "token_nats", "token_scores"]
@@ -46,7 +46,11 @@ class TargetBits:
 
 
 def target_bits(
-    model: LoadedModel, vectors: Float[Tensor, "m d"], ids: Int[np.ndarray, " n"], *, frame: Frame = NO_FRAME
+    model: LoadedModel,
+    vectors: Float[Tensor, "m d"],
+    ids: Int[np.ndarray, " n"],
+    *,
+    frame: PromptFrame = NO_FRAME,
 ) -> TargetBits:
     """Return the cross-entropy of ``ids`` without and with the vectors, teacher-forced."""
     given = token_scores(model, framed(model, vectors[None].to(model.device), frame)[0], ids)

@@ -12,11 +12,11 @@ from lmreach.experiments.reach.whitening import Lead
 from lmreach.maths.cells import highest
 from lmreach.maths.supports import Box, Ellipsoid
 
-__all__ = ["Certificate", "certificate_of"]
+__all__ = ["UnreachableProof", "unreachable_proof"]
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class UnreachableProof:
     """A convex combination of tokens that no hidden state lets the token lead.
 
     Attributes
@@ -46,7 +46,7 @@ class Certificate:
         }
 
 
-def certificate_of(
+def unreachable_proof(
     head: BoundedRows,
     ids: Int[np.ndarray, " U"],
     lead: Lead,
@@ -54,7 +54,7 @@ def certificate_of(
     *,
     mean: float,
     region: Box | Ellipsoid,
-) -> Certificate | None:
+) -> UnreachableProof | None:
     """Return the convex combination with what it proves, in float64 (None for no weight at all).
 
     Parameters
@@ -79,4 +79,4 @@ def certificate_of(
     normal = rows[-1] - share @ rows[:-1] - uniform * head.mean_row
     offset = bias[-1] - share @ bias[:-1] - uniform * head.mean_bias
     bound = (float(highest(normal[None], region)[0]) + float(offset)) / head.size
-    return Certificate(ids[rivals], share, uniform, bound)
+    return UnreachableProof(ids[rivals], share, uniform, bound)

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cells.decoder import Decoder, decoder_of
 from lmreach.experiments.reach.leads import Judge
-from lmreach.experiments.reach.proof import Certificate
+from lmreach.experiments.reach.proof import UnreachableProof
 from lmreach.experiments.reach.run import Run
 from lmreach.experiments.reach.verdicts import Method
 from lmreach.maths.cells import RESOLUTION, Region, Verdict, WholeSpace, log_share_without
@@ -29,11 +29,11 @@ from lmreach.maths.supports import Box, norm_ellipsoid
 from lmreach.models.loaded import LoadedModel
 
 __all__ = [
-    "Certificate",
     "Judge",
     "Method",
     "Reachability",
     "SupportName",
+    "UnreachableProof",
     "Witnesses",
     "judge_of",
     "reachability",
@@ -105,7 +105,7 @@ class Reachability:
     verdicts: tuple[Verdict, ...]
     methods: tuple[Method, ...]
     margins: Float[np.ndarray, " n"]
-    certificates: dict[int, Certificate]
+    certificates: dict[int, UnreachableProof]
     reasons: dict[int, str]
     padded_leads: int
     witnesses: Witnesses

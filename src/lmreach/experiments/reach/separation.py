@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lmreach.experiments.reach.proof import Certificate
+from lmreach.experiments.reach.proof import UnreachableProof
 from lmreach.experiments.reach.setting import Setting, Tried
 from lmreach.experiments.reach.whitening import Lead
 from lmreach.maths.cells import RESOLUTION
@@ -18,9 +18,9 @@ from lmreach.maths.cells import RESOLUTION
 __all__ = ["separate"]
 
 
-def separate(setting: Setting, problems: list[Lead]) -> dict[int, Certificate]:
+def separate(setting: Setting, problems: list[Lead]) -> dict[int, UnreachableProof]:
     """Solve until each token leads all others or cannot; return those that cannot, with the proof."""
-    stuck: dict[int, Certificate] = {}
+    stuck: dict[int, UnreachableProof] = {}
 
     def advance(pool: list[Lead]) -> list[Lead]:
         return _look(setting, [(one, x) for one in pool if (x := _solve(setting, one, stuck)) is not None])
@@ -29,7 +29,9 @@ def separate(setting: Setting, problems: list[Lead]) -> dict[int, Certificate]:
     return stuck
 
 
-def _solve(setting: Setting, lead: Lead, stuck: dict[int, Certificate]) -> Float[np.ndarray, " x"] | None:
+def _solve(
+    setting: Setting, lead: Lead, stuck: dict[int, UnreachableProof]
+) -> Float[np.ndarray, " x"] | None:
     """Return where the token leads all rivals met so far; None once it is settled or stuck."""
     solved = setting.solve(lead, setting.frame)
     if solved is None:

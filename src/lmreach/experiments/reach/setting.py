@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lmreach.experiments.reach.leads import Judge, Scores
-from lmreach.experiments.reach.proof import Certificate, certificate_of
+from lmreach.experiments.reach.proof import UnreachableProof, unreachable_proof
 from lmreach.experiments.reach.rows import BoundedRows, bounded_rows
 from lmreach.experiments.reach.verdicts import Verdicts
-from lmreach.experiments.reach.whitening import Frame, Lead, frame_of
+from lmreach.experiments.reach.whitening import Lead, WhiteningFrame, frame_of
 from lmreach.maths.cells import Region
 from lmreach.maths.supports import Box, Ellipsoid
 
@@ -54,7 +54,7 @@ class Setting:
     """
 
     head: BoundedRows
-    frame: Frame
+    frame: WhiteningFrame
     scores: Scores
     verdicts: Verdicts
     shrink: float
@@ -80,7 +80,7 @@ class Setting:
         return self.states(x, 0.4 * over_mean).float()
 
     def solve(
-        self, lead: Lead, frame: Frame
+        self, lead: Lead, frame: WhiteningFrame
     ) -> tuple[Float[np.ndarray, " x"] | None, Float[np.ndarray, " r"], float] | None:
         """Return what `Lead.solve` does; None once the token is given up."""
         lead.rounds += 1
@@ -95,9 +95,9 @@ class Setting:
 
     def certificate(
         self, lead: Lead, weights: Float[np.ndarray, " r"], mean: float, region: Box | Ellipsoid
-    ) -> Certificate | None:
-        """Return the combination with what it proves; see `reach_proof.certificate_of`."""
-        return certificate_of(self.head, self.scores.ids, lead, weights, mean=mean, region=region)
+    ) -> UnreachableProof | None:
+        """Return the combination with what it proves; see `reach_proof.unreachable_proof`."""
+        return unreachable_proof(self.head, self.scores.ids, lead, weights, mean=mean, region=region)
 
     def in_pools(
         self, stage: str, leads: list[Lead], advance: Callable[[list[Lead]], list[Lead]], unfinished: str

@@ -5,9 +5,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lmreach.experiments.reach.proof import Certificate
+from lmreach.experiments.reach.proof import UnreachableProof
 from lmreach.experiments.reach.setting import Setting, Tried
-from lmreach.experiments.reach.whitening import Frame, Lead, frame_of
+from lmreach.experiments.reach.whitening import Lead, WhiteningFrame, frame_of
 from lmreach.maths.cells import RESOLUTION, TIE, tie_region
 from lmreach.maths.supports import Box, Ellipsoid
 
@@ -17,7 +17,7 @@ _HAIR = 1 - 1e-12  # ties are judged in float64, and may lie on the boundary onl
 _NEAR_TIE = "it cannot lead; whether it ties is below the resolution"
 
 
-def settle_ties(setting: Setting, stuck: dict[int, Certificate]) -> None:
+def settle_ties(setting: Setting, stuck: dict[int, UnreachableProof]) -> None:
     """Tell tokens that tie somewhere from those that do not.
 
     Parameters
@@ -43,7 +43,7 @@ def settle_ties(setting: Setting, stuck: dict[int, Certificate]) -> None:
 
 
 def _solve(
-    setting: Setting, lead: Lead, frame: Frame, region: Box | Ellipsoid
+    setting: Setting, lead: Lead, frame: WhiteningFrame, region: Box | Ellipsoid
 ) -> Float[np.ndarray, " x"] | None:
     """Return where the token ties with all rivals met so far; None once it is settled or given up."""
     solved = setting.solve(lead, frame)
@@ -74,7 +74,7 @@ def _no_tie(
     return True
 
 
-def _look(setting: Setting, tried: list[Tried], frame: Frame) -> list[Lead]:
+def _look(setting: Setting, tried: list[Tried], frame: WhiteningFrame) -> list[Lead]:
     """Score the solutions against all tokens in float64: settle ties, hand new rivals to the others."""
     if not tried:
         return []
@@ -96,7 +96,7 @@ def _look(setting: Setting, tried: list[Tried], frame: Frame) -> list[Lead]:
     return still
 
 
-def _states(setting: Setting, x: Float[Tensor, "n x"], frame: Frame) -> Float[Tensor, "n h"]:
+def _states(setting: Setting, x: Float[Tensor, "n x"], frame: WhiteningFrame) -> Float[Tensor, "n h"]:
     states = frame.states(x, inside=_HAIR)
     return states[:, :-1] / states[:, -1:] if setting.head.lifted else states
 

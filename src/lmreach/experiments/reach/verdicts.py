@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from lmreach.experiments.reach.proof import Certificate
+from lmreach.experiments.reach.proof import UnreachableProof
 from lmreach.maths.cells import Verdict
 
 __all__ = ["Method", "Verdicts"]
@@ -32,7 +32,7 @@ class Verdicts:
     method: list[Method]
     margin: Float[np.ndarray, " U"]
     reason: dict[int, str]
-    proof: dict[int, Certificate]
+    proof: dict[int, UnreachableProof]
     vectors: dict[int, Float[np.ndarray, " h"]]
     padded: int = 0
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from lmreach.maths.cells import TIE, least_distance
 from lmreach.maths.supports import Box, Ellipsoid
 
-__all__ = ["Frame", "Lead", "frame_of"]
+__all__ = ["Lead", "WhiteningFrame", "frame_of"]
 
 _CHUNK = 1 << 14  # rows converted to float64 at once
 _RIDGE = 0.01  # in units of a coordinate's variance
@@ -26,7 +26,7 @@ _PLANES = 64  # sides of a box that are added at once
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class WhiteningFrame:
     """A head on a region in coordinates in which its scores have about unit covariance.
 
     Attributes
@@ -116,7 +116,9 @@ class Frame:
         return torch.from_numpy(np.array(_center(self.region)))
 
 
-def frame_of(rows: Float[Tensor, "V d"], bias: Float[Tensor, " V"], region: Box | Ellipsoid) -> Frame:
+def frame_of(
+    rows: Float[Tensor, "V d"], bias: Float[Tensor, " V"], region: Box | Ellipsoid
+) -> WhiteningFrame:
     """Whiten a head on a bounded region; two passes over the rows, in float64."""
     center, half = torch.from_numpy(np.array(_center(region))), torch.from_numpy(_half(region))
     varies = (rows != rows[0]).any(dim=0).cpu()
@@ -134,7 +136,7 @@ def frame_of(rows: Float[Tensor, "V d"], bias: Float[Tensor, " V"], region: Box 
     correlation = covariance / scale / scale[:, None] + _RIDGE * torch.eye(len(scale), dtype=torch.float64)
     factor = torch.linalg.cholesky(correlation)
     whiten = torch.linalg.inv(factor).T / scale[:, None]
-    return Frame(rows, offsets, region, live, projective, mean, whiten.contiguous())
+    return WhiteningFrame(rows, offsets, region, live, projective, mean, whiten.contiguous())
 
 
 @dataclass(eq=False)
@@ -168,7 +170,9 @@ class Lead:
         self.normals = np.vstack([self.normals, normals])
         return bool(len(new) or len(normals))
 
-    def solve(self, frame: Frame) -> tuple[Float[np.ndarray, " x"] | None, Float[np.ndarray, " r"], float]:
+    def solve(
+        self, frame: WhiteningFrame
+    ) -> tuple[Float[np.ndarray, " x"] | None, Float[np.ndarray, " r"], float]:
         """Return the shortest x that answers yes (None: there is none), rivals' weights and the mean's.
 
         Raises
@@ -190,7 +194,7 @@ class Lead:
         mean = float(weights[-1]) if self.tie else 0.0
         return (None if y is None else whiten @ y), weights[:count], mean
 
-    def _whitened(self, frame: Frame) -> Float[np.ndarray, "r x"]:
+    def _whitened(self, frame: WhiteningFrame) -> Float[np.ndarray, "r x"]:
         """Return the leads over all rivals as whitened rows; only those of new rivals are computed."""
         known = len(self._leads)
         if known < len(self.rivals):

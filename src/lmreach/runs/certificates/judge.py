@@ -15,7 +15,7 @@ from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.information import target_bits
 from lmreach.experiments.targets import files as target_files
 from lmreach.models.decode import emitted_prefix, greedy
-from lmreach.models.frame import NO_FRAME, Frame
+from lmreach.models.frame import NO_FRAME, PromptFrame
 from lmreach.models.loaded import LoadedModel
 from lmreach.runs.model_limits import model_limits
 from lmreach.stats.information import Information
@@ -143,7 +143,7 @@ def judge(
     ids: Int[np.ndarray, " n"],
     *,
     stored_bits: int = 32,
-    frame: Frame = NO_FRAME,
+    frame: PromptFrame = NO_FRAME,
     run: Path | None = None,
     limit_dtype: str = "float16",
 ) -> Judged:

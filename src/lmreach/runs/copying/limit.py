@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from lmreach.config import CramConfig
-from lmreach.experiments.cramming.cram import Crammed, cram
+from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.models.loaded import LoadedModel
 from lmreach.runs.study.search import prepare
 from lmreach.stats.accessibility import curve, half_length
@@ -52,7 +52,7 @@ def cram_strings(
     return cram_entry(m, limit, found) | {"start_scale": search.config.start_scale}
 
 
-def cram_entry(m: int, limit: int, found: list[Crammed]) -> dict[str, Any]:
+def cram_entry(m: int, limit: int, found: list[CramResult]) -> dict[str, Any]:
     """Return reaches, n50 and curve of crammed strings, JSON-ready."""
     reach = np.asarray([one.reach for one in found], dtype=np.int64)
     censored = np.asarray([one.censored for one in found], dtype=bool)

@@ -1,9 +1,9 @@
 """Which strings to try at which length, for protocols that answer one length at a time (docs/cramming.md).
 
 Three ways to place the lengths: those that were asked for, every string at each; the next one where a trial
-is expected to narrow n50 most per second (`stats.posterior.Posterior.expected_spread`), a fresh string
-for every trial; and the grid of the published protocol. Where the next trial of a cell lies depends on that
-cell's own finished trials alone, never on time, so a resumed run goes on as it would have gone on.
+is expected to narrow n50 most per second (`stats.posterior.Posterior.expected_spread`), a fresh string for
+every trial; and the grid of the published protocol. Where the next trial of a condition lies depends on that
+condition's own finished trials alone, never on time, so a resumed run goes on as it would have gone on.
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lmreach.runs.study.schedule import Cell, Chunk, Skipped
+from lmreach.runs.study.schedule import Chunk, Condition, Skipped
 from lmreach.stats.placement import NEARLY, Standing, gain, next_look, slope_width
 from lmreach.stats.points import point_curve
 from lmreach.stats.posterior import Posterior, posterior_of_points
@@ -30,7 +30,7 @@ Placed = tuple[int, int, int]
 
 @dataclass
 class Trials:
-    """Finished trials of one cell: reached or not, per string and length, and the chunks they came in."""
+    """Finished trials of a condition: reached or not, per string and length, and their chunks."""
 
     outcomes: dict[int, dict[int, bool]] = field(default_factory=dict)
     placed: list[Placed] = field(default_factory=list)
@@ -170,96 +170,100 @@ class LengthSchedule:
 
     Attributes
     ----------
-    cells
+    conditions
         Smallest m first.
     placing
-        Of every cell.
+        Of every condition.
     limits
-        Longest length per cell.
+        Longest length per condition.
     most
-        Trials that a cell is planned to have; the grid, which has no such number, has at least its next ones.
-    width
+        Trials that a condition is planned to have; the grid, which has no such number, has at least its
+        next ones. width
         Relative width at which n50 and slope are known well enough; None: all that is placed is run.
     """
 
-    cells: list[Cell]
-    placing: dict[Cell, Placing]
-    limits: dict[Cell, int]
-    most: dict[Cell, int]
+    conditions: list[Condition]
+    placing: dict[Condition, Placing]
+    limits: dict[Condition, int]
+    most: dict[Condition, int]
     width: float | None = None
     settled: list[Skipped] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    _trials: dict[Cell, Trials] = field(default_factory=dict)
-    _seconds: dict[Cell, float] = field(default_factory=dict)
-    _positions: dict[Cell, float] = field(default_factory=dict)
-    _closed: set[Cell] = field(default_factory=set)
-    _next: dict[Cell, tuple[int, Placed | None]] = field(default_factory=dict)
+    _trials: dict[Condition, Trials] = field(default_factory=dict)
+    _seconds: dict[Condition, float] = field(default_factory=dict)
+    _positions: dict[Condition, float] = field(default_factory=dict)
+    _closed: set[Condition] = field(default_factory=set)
+    _next: dict[Condition, tuple[int, Placed | None]] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls,
         targets: Iterable[str],
         ms: Iterable[int],
-        place: Callable[[Cell], Placing],
+        place: Callable[[Condition], Placing],
         limit: Callable[[int], int],
         most: int,
         width: float | None = None,
     ) -> "LengthSchedule":
-        """Return a schedule over all pairs, smallest m first; ``most``: trials planned per cell."""
+        """Return a schedule over all pairs, smallest m first; ``most``: trials planned per condition."""
         kinds = list(dict.fromkeys(targets))
-        cells = [Cell(kind, m) for m in sorted(set(ms)) for kind in kinds]
-        placing = {cell: place(cell) for cell in cells}
-        return cls(cells, placing, {c: limit(c.m) for c in cells}, dict.fromkeys(cells, most), width)
+        conditions = [Condition(kind, m) for m in sorted(set(ms)) for kind in kinds]
+        placing = {condition: place(condition) for condition in conditions}
+        return cls(
+            conditions, placing, {c: limit(c.m) for c in conditions}, dict.fromkeys(conditions, most), width
+        )
 
     def next(self, remaining: float | None) -> Chunk | None:
         """Return the next chunk that fits into ``remaining`` seconds, or None when nothing is left."""
-        while (cell := self._best()) is not None:
-            placed = self._place(cell)
+        while (condition := self._best()) is not None:
+            placed = self._place(condition)
             if placed is None:
-                self._closed.add(cell)
+                self._closed.add(condition)
                 continue
             n, first, last = placed
-            need = self.predict(cell, n, last - first)
+            need = self.predict(condition, n, last - first)
             if remaining is None or need is None or need <= remaining:
-                return Chunk(cell, first, last, n)
+                return Chunk(condition, first, last, n)
             left = f"{max(remaining, 0):.0f} s were left"
-            self.close(cell, f"{need:.0f} s were needed for {last - first} more at {n} tokens, {left}")
+            self.close(condition, f"{need:.0f} s were needed for {last - first} more at {n} tokens, {left}")
         return None
 
     def finish(self, chunk: Chunk, seconds: float, solved: Sequence[bool]) -> None:
         """Take note of a finished chunk: what it cost and which of its strings were reached."""
         assert chunk.n is not None
-        cell = chunk.cell
-        self._of(cell).add((chunk.n, chunk.first, chunk.last), solved)
-        self._seconds[cell] = self._seconds.get(cell, 0.0) + seconds
-        self._positions[cell] = self._positions.get(cell, 0.0) + chunk.strings * (cell.m + chunk.n)
+        condition = chunk.condition
+        self._of(condition).add((chunk.n, chunk.first, chunk.last), solved)
+        self._seconds[condition] = self._seconds.get(condition, 0.0) + seconds
+        self._positions[condition] = self._positions.get(condition, 0.0) + chunk.strings * (
+            condition.m + chunk.n
+        )
         if self.width is not None:
-            self._of(cell).look(self.width, self.limits[cell])
-            self._settle(cell.target)
+            self._of(condition).look(self.width, self.limits[condition])
+            self._settle(condition.target)
 
-    def close(self, cell: Cell, why: str) -> None:
-        """Give a cell up for good."""
-        if cell not in self._closed:
-            self._closed.add(cell)
-            left = self._left(cell)
+    def close(self, condition: Condition, why: str) -> None:
+        """Give a condition up for good."""
+        if condition not in self._closed:
+            self._closed.add(condition)
+            left = self._left(condition)
             if left > 0:
-                self.skipped.append(Skipped(cell, left, why))
+                self.skipped.append(Skipped(condition, left, why))
 
-    def predict(self, cell: Cell, n: int, strings: int) -> float | None:
+    def predict(self, condition: Condition, n: int, strings: int) -> float | None:
         """Return the seconds that some trials will take: cost goes as positions, taken from the nearest m."""
         known = [c for c in self._seconds if self._seconds[c] > 0]
-        near = [c for c in known if c.target == cell.target] or known
+        near = [c for c in known if c.target == condition.target] or known
         if not near:
             return None
-        like = min(near, key=lambda c: abs(c.m - cell.m))
-        return strings * (cell.m + n) * self._seconds[like] / self._positions[like]
+        like = min(near, key=lambda c: abs(c.m - condition.m))
+        return strings * (condition.m + n) * self._seconds[like] / self._positions[like]
 
     def expected(self, remaining: float | None) -> float | None:
         """Return the seconds that the rest will take, never more than what remains of the budget."""
         needs = []
-        for cell in self._open():
-            placed = self._place(cell)
-            needs.append(0.0 if placed is None else self.predict(cell, placed[0], self._left(cell)))
+        for condition in self._open():
+            placed = self._place(condition)
+            needs.append(0.0 if placed is None else self.predict(condition, placed[0], self._left(condition)))
         if any(need is None for need in needs):
             return remaining
         total = math.fsum(need for need in needs if need is not None)
@@ -268,74 +272,84 @@ class LengthSchedule:
     @property
     def planned(self) -> int:
         """Return the number of trials still open."""
-        return sum(self._left(cell) for cell in self._open())
+        return sum(self._left(condition) for condition in self._open())
 
-    def _of(self, cell: Cell) -> Trials:
-        return self._trials.setdefault(cell, Trials())
+    def _of(self, condition: Condition) -> Trials:
+        return self._trials.setdefault(condition, Trials())
 
-    def _place(self, cell: Cell) -> Placed | None:
-        chunks = len(self._of(cell).placed)
-        if cell not in self._next or self._next[cell][0] != chunks:
-            self._next[cell] = (chunks, self.placing[cell](self._of(cell)))
-        return self._next[cell][1]
+    def _place(self, condition: Condition) -> Placed | None:
+        chunks = len(self._of(condition).placed)
+        if condition not in self._next or self._next[condition][0] != chunks:
+            self._next[condition] = (chunks, self.placing[condition](self._of(condition)))
+        return self._next[condition][1]
 
-    def _left(self, cell: Cell) -> int:
-        """Return how many trials a cell has before it, at least those of its next chunk."""
-        placed = self._place(cell)
-        return 0 if placed is None else max(self.most[cell] - self._of(cell).count, placed[2] - placed[1])
+    def _left(self, condition: Condition) -> int:
+        """Return how many trials a condition has before it, at least those of its next chunk."""
+        placed = self._place(condition)
+        return (
+            0
+            if placed is None
+            else max(self.most[condition] - self._of(condition).count, placed[2] - placed[1])
+        )
 
-    def _open(self) -> list[Cell]:
-        return [cell for cell in self.cells if cell not in self._closed]
+    def _open(self) -> list[Condition]:
+        return [condition for condition in self.conditions if condition not in self._closed]
 
-    def _best(self) -> Cell | None:
-        """Return the open cell in which a round tells most per second; without a width the least served."""
+    def _best(self) -> Condition | None:
+        """Return the open condition where a round tells most per second; without a width the least served."""
         still = self._open()
-        fresh = [cell for cell in still if not self._of(cell).placed]
+        fresh = [condition for condition in still if not self._of(condition).placed]
         if self.width is None or fresh or not still:
-            return min(fresh or still, key=lambda cell: self._of(cell).count, default=None)
-        return max(still, key=lambda cell: (self._worth(cell), -self._of(cell).count))
+            return min(fresh or still, key=lambda condition: self._of(condition).count, default=None)
+        return max(still, key=lambda condition: (self._worth(condition), -self._of(condition).count))
 
-    def _worth(self, cell: Cell) -> float:
+    def _worth(self, condition: Condition) -> float:
         assert self.width is not None
-        placed = self._place(cell)
+        placed = self._place(condition)
         if placed is None:
             return math.inf  # nothing to run: it is closed at once
-        points = self._kind(cell.target)
+        points = self._kind(condition.target)
         strings = placed[2] - placed[1]
-        seconds = self.predict(cell, placed[0], strings)
+        seconds = self.predict(condition, placed[0], strings)
         told = gain(
             [self._of(one).standing(one.m) for one in points],
-            points.index(cell),
+            points.index(condition),
             strings,
             self.width,
-            own=not self._of(cell).settled,
-            slope=not self._slope_known(cell.target),
+            own=not self._of(condition).settled,
+            slope=not self._slope_known(condition.target),
         )
         return told / seconds if seconds else told
 
-    def _kind(self, target: str) -> list[Cell]:
-        return [cell for cell in self.cells if cell.target == target and self._of(cell).placed]
+    def _kind(self, target: str) -> list[Condition]:
+        return [
+            condition
+            for condition in self.conditions
+            if condition.target == target and self._of(condition).placed
+        ]
 
     def _slope_known(self, target: str) -> bool:
         """Say whether the slope is known well enough, or there is none to know."""
         assert self.width is not None
-        own = [cell for cell in self.cells if cell.target == target]
+        own = [condition for condition in self.conditions if condition.target == target]
         if len(own) < 2:
             return True
-        if any(self._of(cell).looked_at == 0 for cell in own):
+        if any(self._of(condition).looked_at == 0 for condition in own):
             return False
-        points = [self._of(cell).standing(cell.m) for cell in own if not self._of(cell).beyond]
+        points = [
+            self._of(condition).standing(condition.m) for condition in own if not self._of(condition).beyond
+        ]
         width = slope_width(points)
         return width is None or width <= self.width
 
     def _settle(self, target: str) -> None:
-        """End the cells of a kind whose numbers are all known."""
+        """End the conditions of a kind whose numbers are all known."""
         assert self.width is not None
         if not self._slope_known(target):
             return
-        for cell in self._kind(target):
-            if self._of(cell).settled and cell not in self._closed:
-                self._closed.add(cell)
-                why = self._of(cell).beyond or f"n50 and slope are known to {self.width * 100:g} %"
-                if (left := self._left(cell)) > 0:
-                    self.settled.append(Skipped(cell, left, why))
+        for condition in self._kind(target):
+            if self._of(condition).settled and condition not in self._closed:
+                self._closed.add(condition)
+                why = self._of(condition).beyond or f"n50 and slope are known to {self.width * 100:g} %"
+                if (left := self._left(condition)) > 0:
+                    self.settled.append(Skipped(condition, left, why))

@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Int
 
 from lmreach.config import CramConfig
-from lmreach.experiments.cramming.cram import Crammed
+from lmreach.experiments.cramming.cram import CramResult
 from lmreach.experiments.cramming.information import target_bits
 from lmreach.experiments.cramming.published import PublishedTrial
 from lmreach.models.facts import ModelFacts
-from lmreach.models.frame import Frame
+from lmreach.models.frame import PromptFrame
 from lmreach.models.loaded import LoadedModel
 from lmreach.runs.study.schedule import Chunk
 
@@ -21,7 +21,7 @@ _SHOWN_BEYOND = 4  # tokens of the target that are shown after those that came o
 
 
 def crammed_record(
-    model: LoadedModel, one: Crammed, ids: Int[np.ndarray, " n"], *, index: int, seconds: float
+    model: LoadedModel, one: CramResult, ids: Int[np.ndarray, " n"], *, index: int, seconds: float
 ) -> dict[str, Any]:
     """Return the record of a string under our protocols; ``index``: its place among those of its kind."""
     shown = min(ids.size, one.reach + _SHOWN_BEYOND)
@@ -70,7 +70,7 @@ def at_a_length(chunk: Chunk, *, solved: bool, outcome: str) -> dict[str, Any]:
 
 
 def bits_record(
-    model: LoadedModel, one: Crammed, ids: Int[np.ndarray, " n"], frame: Frame
+    model: LoadedModel, one: CramResult, ids: Int[np.ndarray, " n"], frame: PromptFrame
 ) -> dict[str, float | int]:
     """Return the cross-entropy of the prefix that came out, without and with the vectors; {} for none."""
     if one.reach == 0:
@@ -83,7 +83,7 @@ def bits_record(
     }
 
 
-def claim(facts: ModelFacts, one: Crammed, *, m: int, config: CramConfig) -> dict[str, str]:
+def claim(facts: ModelFacts, one: CramResult, *, m: int, config: CramConfig) -> dict[str, str]:
     """Return what a certificate claims, and of which model and prompt."""
     return {
         "claim": "greedy decoding from these vectors emits these ids",

@@ -11,7 +11,7 @@ from lmreach.experiments.states.stream import HiddenSupport
 from lmreach.maths.bounds import Limit, tightest
 from lmreach.models.facts import ModelFacts
 from lmreach.runs.study.extent import Extent
-from lmreach.runs.study.schedule import Cell, Skipped
+from lmreach.runs.study.schedule import Condition, Skipped
 from lmreach.stats.accessibility import curve, half_length
 from lmreach.stats.cliff import cliff
 from lmreach.stats.information import Information
@@ -57,7 +57,7 @@ def support_section(support: HiddenSupport | None) -> dict[str, Any] | None:
 
 
 def counted(trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the trials of one cell that count: strings 0, 1, 2, ... up to the first one missing.
+    """Return the trials of one condition that count: strings 0, 1, 2, ... up to the first one missing.
 
     Of an interrupted batch the early finishers are the ones that gave up early, so counting whoever
     happened to finish would bias the curve; a run of whole indices does not. Trials at single lengths count
@@ -83,21 +83,21 @@ def _whole_chunks(trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def accessibility_section(
-    cells: Sequence[Cell],
-    trials: dict[Cell, list[dict[str, Any]]],
+    conditions: Sequence[Condition],
+    trials: dict[Condition, list[dict[str, Any]]],
     facts: ModelFacts,
     limits: Sequence[Limit],
     protocol: dict[str, Any],
     extents: dict[str, Extent],
 ) -> list[dict[str, Any]]:
-    """Return one entry per cell that has strings: curve, n50, information and ratios to every limit."""
+    """Return one entry per condition that has strings: curve, n50, information and ratios to every limit."""
     entry = _cell_entry if protocol["protocol"] == "frontier" else _length_entry
-    whole = [(cell, counted(trials.get(cell, []))) for cell in cells]
-    return [entry(cell, kept, facts, limits, protocol, extents) for cell, kept in whole if kept]
+    whole = [(condition, counted(trials.get(condition, []))) for condition in conditions]
+    return [entry(condition, kept, facts, limits, protocol, extents) for condition, kept in whole if kept]
 
 
 def _cell_entry(
-    cell: Cell,
+    condition: Condition,
     kept: list[dict[str, Any]],
     facts: ModelFacts,
     limits: Sequence[Limit],
@@ -109,7 +109,7 @@ def _cell_entry(
     n50 = half_length(reach, censored, limit=limit)
     shape = curve(reach, censored)
     return {
-        **_about(cell, kept, protocol, extents),
+        **_about(condition, kept, protocol, extents),
         "strings": len(kept),
         "finished": len(kept),
         "limit": limit,
@@ -122,26 +122,26 @@ def _cell_entry(
         "cliff": cliff(
             reach, censored, vocab=facts.usable, rng=np.random.default_rng([protocol["seed"], 4])
         ).as_dict(),
-        "information": _information(kept, cell.m, facts.width),
-        **_content(n50.value, cell, facts, limits),
+        "information": _information(kept, condition.m, facts.width),
+        **_content(n50.value, condition, facts, limits),
     }
 
 
 def _length_entry(
-    cell: Cell,
+    condition: Condition,
     kept: list[dict[str, Any]],
     facts: ModelFacts,
     limits: Sequence[Limit],
     protocol: dict[str, Any],
     extents: dict[str, Extent],
 ) -> dict[str, Any]:
-    """Return the entry of a cell whose trials are at single lengths."""
+    """Return the entry of a condition whose trials are at single lengths."""
     found = points_of(kept)
     # Under the published protocol the first of n tokens is given, so only the others come from the vectors.
     given = 1 if protocol["protocol"] == "published" else 0
     tokens = None if found.n50[0] is None else max(found.n50[0] - given, 0.0)
     return {
-        **_about(cell, kept, protocol, extents),
+        **_about(condition, kept, protocol, extents),
         "protocol_note": NOTES.get(protocol["protocol"], ""),
         "strings": found.strings,
         "finished": found.strings,
@@ -153,12 +153,12 @@ def _length_entry(
         "relative_width": found.relative_width,
         "tokens_given": given,
         "information": None,
-        **_content(tokens or None, cell, facts, limits),
+        **_content(tokens or None, condition, facts, limits),
     }
 
 
 def points_of(kept: Sequence[dict[str, Any]]) -> PointCurve:
-    """Return what the trials of one cell say, string by string."""
+    """Return what the trials of one condition say, string by string."""
     outcomes: dict[int, dict[int, bool]] = defaultdict(dict)
     for trial in kept:
         outcomes[trial["index"]][trial["limit"]] = trial["solved"]
@@ -166,13 +166,13 @@ def points_of(kept: Sequence[dict[str, Any]]) -> PointCurve:
 
 
 def _about(
-    cell: Cell, kept: list[dict[str, Any]], protocol: dict[str, Any], extents: dict[str, Extent]
+    condition: Condition, kept: list[dict[str, Any]], protocol: dict[str, Any], extents: dict[str, Extent]
 ) -> dict[str, Any]:
-    """Return what every entry says of its cell, whatever the protocol."""
+    """Return what every entry says of its condition, whatever the protocol."""
     gaps = [t["smallest_gap"] for t in kept if t["smallest_gap"] is not None]
     return {
-        "target": cell.target,
-        "m": cell.m,
+        "target": condition.target,
+        "m": condition.m,
         "protocol": protocol["protocol"],
         "bos": protocol["bos"],
         "prefix": protocol["prefix"],
@@ -185,15 +185,17 @@ def _about(
     }
 
 
-def _content(tokens: float | None, cell: Cell, facts: ModelFacts, limits: Sequence[Limit]) -> dict[str, Any]:
+def _content(
+    tokens: float | None, condition: Condition, facts: ModelFacts, limits: Sequence[Limit]
+) -> dict[str, Any]:
     """Return what so many tokens hold, and every limit over it; None where n50 has no value."""
-    bits = None if tokens is None else Information(tokens, cell.m, facts.width, facts.usable, 32)
+    bits = None if tokens is None else Information(tokens, condition.m, facts.width, facts.usable, 32)
     per_vector = None if bits is None else bits.tokens_per_vector
     return {
         "tokens_per_vector": per_vector,
         "bits_per_coordinate": None if bits is None else bits.bits_per_coordinate,
         "bits_ids": None if bits is None else bits.bits_ids,
-        "bits_vectors": 32 * cell.m * facts.width,
+        "bits_vectors": 32 * condition.m * facts.width,
         "ratio_to_limits": {
             one.name: None if per_vector is None else one.tokens_per_vector / per_vector for one in limits
         },
@@ -227,7 +229,7 @@ def _information(kept: Sequence[dict[str, Any]], m: int, width: int) -> dict[str
 
 
 def _extent(found: Sequence[Extent]) -> dict[str, Any] | None:
-    """Return where the vectors of a cell lie beside real inputs; None if no string was reached."""
+    """Return where the vectors of a condition lie beside real inputs; None if no string was reached."""
     if not found:
         return None
     return {
@@ -243,12 +245,12 @@ def slopes_section(
     limits: Sequence[Limit],
     *,
     seed: int,
-    points: dict[Cell, PointCurve] | None = None,
+    points: dict[Condition, PointCurve] | None = None,
 ) -> list[dict[str, Any]]:
     """Return n50 against m for each target kind.
 
-    Least squares with a bootstrap over strings; where ``points`` holds the cells' curves from single lengths,
-    with draws from their posteriors.
+    Least squares with a bootstrap over strings; where ``points`` holds the conditions' curves from single
+    lengths, with draws from their posteriors.
     """
     found = []
     for target in targets:
@@ -271,9 +273,9 @@ def _slope_of_reaches(own: Sequence[dict[str, Any]], seed: int) -> Slope:
     )
 
 
-def _slope_of_points(own: Sequence[dict[str, Any]], points: dict[Cell, PointCurve], seed: int) -> Slope:
+def _slope_of_points(own: Sequence[dict[str, Any]], points: dict[Condition, PointCurve], seed: int) -> Slope:
     """Return the slope through curves that fit; one that does not has no n50 to enter with."""
-    curves = {entry["m"]: points[Cell(entry["target"], entry["m"])] for entry in own}
+    curves = {entry["m"]: points[Condition(entry["target"], entry["m"])] for entry in own}
     fits = {m: one.fit for m, one in curves.items() if one.verdict != "curve_does_not_fit"}
     return fit_slope_of_curves(
         np.asarray(list(fits), dtype=np.int64), list(fits.values()), rng=np.random.default_rng([seed, 3])
@@ -304,19 +306,21 @@ def _extrapolated(slope: Slope) -> list[dict[str, float | None]]:
     return found
 
 
-def examples_section(cells: Sequence[Cell], trials: dict[Cell, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the furthest-reaching strings of each cell, with their texts."""
+def examples_section(
+    conditions: Sequence[Condition], trials: dict[Condition, list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return the furthest-reaching strings of each condition, with their texts."""
     shown = []
-    for cell in cells:
-        own = counted(trials.get(cell, []))
+    for condition in conditions:
+        own = counted(trials.get(condition, []))
         # Nothing that the published protocol calls a success is shown to come out of the vectors alone.
         if any("decoded" in trial for trial in own):
             continue
         kept = sorted(own, key=lambda t: -t["reach"])
         shown += [
             {
-                "target": cell.target,
-                "m": cell.m,
+                "target": condition.target,
+                "m": condition.m,
                 "key": trial["key"],
                 "reach": trial["reach"],
                 "text": trial["text"],
@@ -350,7 +354,7 @@ def precision_section(
         width = one["relative_width"]
         one["known"] = None if wanted is None else width is not None and width <= wanted
     spared = [
-        {"target": one.cell.target, "m": one.cell.m, "strings": one.strings, "why": one.why}
+        {"target": one.condition.target, "m": one.condition.m, "strings": one.strings, "why": one.why}
         for one in settled
     ]
     return {"wanted": wanted, "numbers": numbers, "ended_early": spared}
@@ -358,19 +362,19 @@ def precision_section(
 
 def not_done_section(
     skipped: Sequence[Skipped],
-    trials: dict[Cell, list[dict[str, Any]]],
+    trials: dict[Condition, list[dict[str, Any]]],
     notes: Sequence[tuple[str, str]],
     noun: str = "strings",
 ) -> list[dict[str, str]]:
-    """Return what was left out and why; ``noun``: what the cells are made of."""
+    """Return what was left out and why; ``noun``: what the conditions are made of."""
     rows = [{"what": what, "why": why} for what, why in notes]
-    rows += [{"what": f"{one.strings} {noun} of {one.cell.name}", "why": one.why} for one in skipped]
-    for cell, own in trials.items():
+    rows += [{"what": f"{one.strings} {noun} of {one.condition.name}", "why": one.why} for one in skipped]
+    for condition, own in trials.items():
         loose = len(own) - len(counted(own))
         if loose:
             rows.append(
                 {
-                    "what": f"{loose} finished {noun} of {cell.name} are not counted",
+                    "what": f"{loose} finished {noun} of {condition.name} are not counted",
                     "why": "their batch was interrupted, and early finishers alone would bias the curve; "
                     "'lmreach resume' completes it",
                 }
@@ -384,8 +388,8 @@ def assemble(
     *,
     limits: Sequence[Limit],
     support: HiddenSupport | None,
-    cells: Sequence[Cell],
-    trials: dict[Cell, list[dict[str, Any]]],
+    conditions: Sequence[Condition],
+    trials: dict[Condition, list[dict[str, Any]]],
     extents: dict[str, Extent],
     skipped: Sequence[Skipped],
     settled: Sequence[Skipped] = (),
@@ -398,10 +402,10 @@ def assemble(
 ) -> dict[str, Any]:
     """Return the whole of results.json (schema 1)."""
     protocol = config.cram.model_dump(mode="json")
-    entries = accessibility_section(cells, trials, facts, limits, protocol, extents)
+    entries = accessibility_section(conditions, trials, facts, limits, protocol, extents)
     whole = config.cram.protocol == "frontier"
-    points = None if whole else {cell: points_of(counted(own)) for cell, own in trials.items()}
-    kinds = list(dict.fromkeys(c.target for c in cells))
+    points = None if whole else {condition: points_of(counted(own)) for condition, own in trials.items()}
+    kinds = list(dict.fromkeys(c.target for c in conditions))
     slopes = slopes_section(kinds, entries, limits, seed=config.cram.seed, points=points)
     strings = Counter[str]()
     for entry in entries:
@@ -427,7 +431,7 @@ def assemble(
             "search": search or None,
             "precision": precision_section(config.relative_width, entries, slopes, settled),
         },
-        "examples": examples_section(cells, trials),
+        "examples": examples_section(conditions, trials),
         "not_done": not_done_section(skipped, trials, notes, "strings" if whole else "trials"),
         "n-samples": dict(strings),
         "provenance": provenance,

@@ -9,7 +9,7 @@ from lmreach.progress import Progress
 from lmreach.runs.study.length_schedule import LengthSchedule, Placing, chosen, given, published_grid
 from lmreach.runs.study.probe import seconds_per_string
 from lmreach.runs.study.results import reach_arrays
-from lmreach.runs.study.schedule import Cell, Chunk, Schedule
+from lmreach.runs.study.schedule import Chunk, Condition, Schedule
 from lmreach.runs.study.search import Search
 from lmreach.runs.study.trials import Finished
 
@@ -29,7 +29,7 @@ def choose_rounds(
     remaining: float | None,
     say: Callable[[str], None],
 ) -> Rounds:
-    """Choose the strings per round: as many as let every cell have two rounds within the budget.
+    """Choose the strings per round: as many as let every condition have two rounds within the budget.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ def _lengths(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedule
     asked = config.cram
     free = asked.protocol == "fixed" and not asked.length
 
-    def place(cell: Cell) -> Placing:
+    def place(condition: Condition) -> Placing:
         if asked.length:
             return given(asked.length, asked.strings)
         by = chosen if free else published_grid
-        return by(cell.m, limit(cell.m), asked.strings)
+        return by(condition.m, limit(condition.m), asked.strings)
 
     # Strings at lengths that were asked for are all run: only where lengths are chosen is there a choice.
     width = config.relative_width if free else None
@@ -70,7 +70,7 @@ def _lengths(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedule
 
 
 def serve(rounds: Rounds, run: Callable[[Chunk], Finished | None], clock: Clock, progress: Progress) -> None:
-    """Run chunk after chunk; once time is up, give every cell up that is not through.
+    """Run chunk after chunk; once time is up, give every condition up that is not through.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ def serve(rounds: Rounds, run: Callable[[Chunk], Finished | None], clock: Clock,
         if finished is not None:
             _note(rounds, chunk, finished)
     why = "the run was stopped" if clock.stopped() else "the budget was spent"
-    for cell in rounds.cells:
-        if not any(one.cell == cell for one in (*rounds.skipped, *rounds.settled)):
-            rounds.close(cell, why)
+    for condition in rounds.conditions:
+        if not any(one.condition == condition for one in (*rounds.skipped, *rounds.settled)):
+            rounds.close(condition, why)
 
 
 def _note(rounds: Rounds, chunk: Chunk, finished: Finished) -> None:

@@ -1,4 +1,4 @@
-"""Run a study: load, measure the support, compute the limits, cram cell by cell, write results and report."""
+"""Run a study: load, measure the support, compute the limits, cram, write results and report."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from lmreach.runs.study.extent import extents
 from lmreach.runs.study.protocol import check_protocol
 from lmreach.runs.study.results import assemble
 from lmreach.runs.study.rounds import Rounds, choose_rounds, serve
-from lmreach.runs.study.schedule import Cell
+from lmreach.runs.study.schedule import Condition
 from lmreach.runs.study.search import Search, prepare
 from lmreach.runs.study.sections import Sections
 from lmreach.runs.study.strings import Strings
@@ -171,8 +171,8 @@ class _Job:
             self.model.facts,
             limits=found,
             support=support,
-            cells=rounds.cells,
-            trials=_by_cell(trials, rounds.cells),
+            conditions=rounds.conditions,
+            trials=_by_condition(trials, rounds.conditions),
             extents=extents(store, trials, input_rms=self.model.input_rms, box=input_box(self.model)),
             skipped=rounds.skipped,
             settled=rounds.settled,
@@ -243,9 +243,11 @@ class _Job:
         }
 
 
-def _by_cell(trials: list[dict[str, Any]], cells: list[Cell]) -> dict[Cell, list[dict[str, Any]]]:
-    named = {cell.name: cell for cell in cells}
-    found: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
+def _by_condition(
+    trials: list[dict[str, Any]], conditions: list[Condition]
+) -> dict[Condition, list[dict[str, Any]]]:
+    named = {condition.name: condition for condition in conditions}
+    found: dict[Condition, list[dict[str, Any]]] = defaultdict(list)
     for trial in trials:
         found[named[trial["cell"]]].append(trial)
     return dict(found)

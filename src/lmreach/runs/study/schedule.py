@@ -1,12 +1,12 @@
 """Which strings to cram next, so that a budget in seconds is kept and no curve is cut short by it.
 
-A *cell* is one target kind at one m. Every cell first has as many strings as an interval needs, smallest m
-first: a short budget gives every cell some strings rather than one cell all of them. Then the next round
-goes where it is expected to narrow most, per second, what is not yet known to the wanted relative width
-(`stats.placement`): n50 of each cell and the slope of each kind. A cell ends early once both are known;
-strings are always taken in their order, so which ones are measured never depends on how they turn out.
-Without a wanted width all strings are run, the least served cell first. A chunk starts only when its
-predicted time still fits; what did not fit is kept, with the reason, for the report.
+A *condition* is one target kind at one m. Every condition first has as many strings as an interval needs,
+smallest m first: a short budget gives every condition some strings rather than one condition all of them.
+Then the next round goes where it is expected to narrow most, per second, what is not yet known to the wanted
+relative width (`stats.placement`): n50 of each condition and the slope of each kind. A condition ends early
+once both are known; strings are always taken in their order, so which ones are measured never depends on how
+they turn out. Without a wanted width all strings are run, the least served condition first. A chunk starts
+only when its predicted time still fits; what did not fit is kept, with the reason, for the report.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _FOR_AN_INTERVAL = 6  # fewer strings leave a 95 % interval of n50 open whatever
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Condition:
     """One target kind at one number of prompt vectors."""
 
     target: str
@@ -37,9 +37,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Strings ``first`` to ``last`` (exclusive) of a cell, run in one go; ``n``: at this one length."""
+    """Strings ``first`` to ``last`` (exclusive) of a condition, run in one go; ``n``: at this one length."""
 
-    cell: Cell
+    condition: Condition
     first: int
     last: int
     n: int | None = None
@@ -52,9 +52,9 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Strings of a cell that were not run, and why."""
+    """Strings of a condition that were not run, and why."""
 
-    cell: Cell
+    condition: Condition
     strings: int
     why: str
 
@@ -65,10 +65,10 @@ class Schedule:
 
     Attributes
     ----------
-    cells
+    conditions
         In order of service.
     strings
-        Wanted per cell.
+        Wanted per condition.
     round_size
         Strings per chunk.
     width
@@ -77,16 +77,16 @@ class Schedule:
         Strings that were not needed, and why.
     """
 
-    cells: list[Cell]
+    conditions: list[Condition]
     strings: int
     round_size: int
     width: float | None = None
     settled: list[Skipped] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    _done: dict[Cell, int] = field(default_factory=dict)
-    _seconds: dict[Cell, float] = field(default_factory=dict)
-    _closed: set[Cell] = field(default_factory=set)
-    _known: dict[Cell, "_Known"] = field(default_factory=dict)
+    _done: dict[Condition, int] = field(default_factory=dict)
+    _seconds: dict[Condition, float] = field(default_factory=dict)
+    _closed: set[Condition] = field(default_factory=set)
+    _known: dict[Condition, "_Known"] = field(default_factory=dict)
     _slope_due: set[str] = field(default_factory=set)
 
     @classmethod
@@ -100,22 +100,22 @@ class Schedule:
     ) -> "Schedule":
         """Return a schedule over all pairs, smallest m first."""
         kinds = list(dict.fromkeys(targets))
-        cells = [Cell(kind, m) for m in sorted(set(ms)) for kind in kinds]
-        return cls(cells, strings, min(round_size, strings), width)
+        conditions = [Condition(kind, m) for m in sorted(set(ms)) for kind in kinds]
+        return cls(conditions, strings, min(round_size, strings), width)
 
     def next(self, remaining: float | None) -> Chunk | None:
         """Return the next chunk that fits into ``remaining`` seconds, or None when nothing is left.
 
         The very first chunk is handed out whatever it may cost: without it nothing is known.
         """
-        while (cell := self._best()) is not None:
-            first = self._done.get(cell, 0)
-            chunk = Chunk(cell, first, self._last(first))
-            need = self.predict(cell, chunk.strings)
+        while (condition := self._best()) is not None:
+            first = self._done.get(condition, 0)
+            chunk = Chunk(condition, first, self._last(first))
+            need = self.predict(condition, chunk.strings)
             if remaining is None or need is None or need <= remaining:
                 return chunk
             self.close(
-                cell,
+                condition,
                 f"{need:.0f} s were needed for {chunk.strings} more, {max(remaining, 0):.0f} s were left",
             )
         return None
@@ -131,41 +131,43 @@ class Schedule:
 
         Only whole chunks are noted: of an interrupted one the early finishers are those that gave up early.
         """
-        self._done[chunk.cell] = chunk.last
+        self._done[chunk.condition] = chunk.last
         if seconds > 0:
-            self._seconds[chunk.cell] = seconds / chunk.strings
+            self._seconds[chunk.condition] = seconds / chunk.strings
         if reach is not None and censored is not None:
-            self._known.setdefault(chunk.cell, _Known()).add(reach, censored)
-            self._settle(chunk.cell)
+            self._known.setdefault(chunk.condition, _Known()).add(reach, censored)
+            self._settle(chunk.condition)
 
-    def done(self, cell: Cell) -> int:
-        """Return how many strings of a cell have been finished."""
-        return self._done.get(cell, 0)
+    def done(self, condition: Condition) -> int:
+        """Return how many strings of a condition have been finished."""
+        return self._done.get(condition, 0)
 
-    def close(self, cell: Cell, why: str) -> None:
-        """Give a cell up for good."""
-        self._closed.add(cell)
-        left = self.strings - self._done.get(cell, 0)
+    def close(self, condition: Condition, why: str) -> None:
+        """Give a condition up for good."""
+        self._closed.add(condition)
+        left = self.strings - self._done.get(condition, 0)
         if left > 0:
-            self.skipped.append(Skipped(cell, left, why))
+            self.skipped.append(Skipped(condition, left, why))
 
-    def predict(self, cell: Cell, strings: int) -> float | None:
-        """Return the seconds that ``strings`` strings of a cell will take, from what was measured.
+    def predict(self, condition: Condition, strings: int) -> float | None:
+        """Return the seconds that ``strings`` strings of a condition will take, from what was measured.
 
-        A cell that has not run is taken to cost as the nearest smaller cell of its kind, else of any kind,
-        times the ratio of m: positions per step grow about as m.
+        A condition that has not run is taken to cost as the nearest smaller condition of its kind, else of
+        any kind, times the ratio of m: positions per step grow about as m.
         """
-        if cell in self._seconds:
-            return strings * self._seconds[cell]
-        known = [c for c in self._seconds if c.target == cell.target] or list(self._seconds)
+        if condition in self._seconds:
+            return strings * self._seconds[condition]
+        known = [c for c in self._seconds if c.target == condition.target] or list(self._seconds)
         if not known:
             return None
-        near = min(known, key=lambda c: abs(c.m - cell.m))
-        return strings * self._seconds[near] * max(cell.m / near.m, 1.0)
+        near = min(known, key=lambda c: abs(c.m - condition.m))
+        return strings * self._seconds[near] * max(condition.m / near.m, 1.0)
 
     def expected(self, remaining: float | None) -> float | None:
         """Return the seconds that the rest will take, never more than what remains of the budget."""
-        needs = [self.predict(cell, self.strings - self._done.get(cell, 0)) for cell in self._open()]
+        needs = [
+            self.predict(condition, self.strings - self._done.get(condition, 0)) for condition in self._open()
+        ]
         if any(need is None for need in needs):
             return remaining
         total = sum(need for need in needs if need is not None)
@@ -174,56 +176,64 @@ class Schedule:
     @property
     def planned(self) -> int:
         """Return the number of strings still open."""
-        return sum(self.strings - self._done.get(cell, 0) for cell in self._open())
+        return sum(self.strings - self._done.get(condition, 0) for condition in self._open())
 
-    def _open(self) -> list[Cell]:
-        return [c for c in self.cells if c not in self._closed and self._done.get(c, 0) < self.strings]
+    def _open(self) -> list[Condition]:
+        return [c for c in self.conditions if c not in self._closed and self._done.get(c, 0) < self.strings]
 
     def _last(self, first: int) -> int:
         """Return where a round ends: never past a look, so that looks do not depend on round sizes."""
         last = min(first + self.round_size, self.strings)
         return last if self.width is None else min(last, next_look(first))
 
-    def _best(self) -> Cell | None:
-        """Return the open cell in which a round tells most per second; the least served if unknown."""
+    def _best(self) -> Condition | None:
+        """Return the open condition in which a round tells most per second; the least served if unknown."""
         still = self._open()
-        fresh = [cell for cell in still if cell not in self._known or self._done[cell] < _FOR_AN_INTERVAL]
+        fresh = [
+            condition
+            for condition in still
+            if condition not in self._known or self._done[condition] < _FOR_AN_INTERVAL
+        ]
         if self.width is None or fresh or not still:
-            return min(fresh or still, key=lambda cell: self._done.get(cell, 0), default=None)
+            return min(fresh or still, key=lambda condition: self._done.get(condition, 0), default=None)
         # What seems known already waits for its look: then the least served goes first.
-        return max(still, key=lambda cell: (self._worth(cell), -self._done.get(cell, 0)))
+        return max(still, key=lambda condition: (self._worth(condition), -self._done.get(condition, 0)))
 
-    def _worth(self, cell: Cell) -> float:
+    def _worth(self, condition: Condition) -> float:
         """Return the expected narrowing per second of one more round."""
         assert self.width is not None
-        first = self._done.get(cell, 0)
+        first = self._done.get(condition, 0)
         more = self._last(first) - first
-        seconds = self.predict(cell, more)
-        points = self._kind(cell.target)
+        seconds = self.predict(condition, more)
+        points = self._kind(condition.target)
         told = gain(
             [self._known[one].standing(one.m) for one in points],
-            points.index(cell),
+            points.index(condition),
             more,
             self.width,
-            own=not self._known[cell].settled,
-            slope=not self._slope_known(cell.target),
+            own=not self._known[condition].settled,
+            slope=not self._slope_known(condition.target),
         )
         return told / seconds if seconds else told
 
-    def _kind(self, target: str) -> list[Cell]:
-        """Return the cells of a kind that have been measured."""
-        return [cell for cell in self.cells if cell.target == target and cell in self._known]
+    def _kind(self, target: str) -> list[Condition]:
+        """Return the conditions of a kind that have been measured."""
+        return [
+            condition
+            for condition in self.conditions
+            if condition.target == target and condition in self._known
+        ]
 
     def _has_slope(self, target: str) -> bool:
-        return sum(cell.target == target for cell in self.cells) > 1
+        return sum(condition.target == target for condition in self.conditions) > 1
 
     def _slope_known(self, target: str) -> bool:
         """Say whether the slope is known well enough, or there is none to know."""
         assert self.width is not None
-        own = [cell for cell in self.cells if cell.target == target]
+        own = [condition for condition in self.conditions if condition.target == target]
         if not self._has_slope(target):
             return True
-        known = [self._known[cell] for cell in self._kind(target)]
+        known = [self._known[condition] for condition in self._kind(target)]
         if len(known) < len(own) or any(one.looked_at == 0 for one in known):
             return False
         # A point beyond the lengths tried carries no line, and more strings do not bring it back.
@@ -231,8 +241,8 @@ class Schedule:
         width = slope_width(points)
         return width is None or width <= self.width
 
-    def _settle(self, served: Cell) -> None:
-        """Judge the cell just served, and end the cells of its kind whose numbers are all known."""
+    def _settle(self, served: Condition) -> None:
+        """Judge the condition just served, and end the conditions of its kind whose numbers are all known."""
         if self.width is None:
             return
         if not self._known[served].look(self.width):
@@ -243,16 +253,16 @@ class Schedule:
             self._slope_due.add(served.target)
         if not due and self._has_slope(served.target):
             return
-        for cell in self._kind(served.target):
-            left = self.strings - self._done.get(cell, 0)
-            if self._known[cell].settled and cell not in self._closed and left > 0:
-                self._closed.add(cell)
-                self.settled.append(Skipped(cell, left, self._known[cell].why(self.width)))
+        for condition in self._kind(served.target):
+            left = self.strings - self._done.get(condition, 0)
+            if self._known[condition].settled and condition not in self._closed and left > 0:
+                self._closed.add(condition)
+                self.settled.append(Skipped(condition, left, self._known[condition].why(self.width)))
 
 
 @dataclass
 class _Known:
-    """What the finished strings of one cell say."""
+    """What the finished strings of one condition say."""
 
     reach: list[int] = field(default_factory=list)
     censored: list[bool] = field(default_factory=list)

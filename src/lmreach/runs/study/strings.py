@@ -9,7 +9,7 @@ from lmreach.config import StudyConfig
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.cram import check_lengths
 from lmreach.experiments.targets.draw import draw
-from lmreach.models.frame import Frame, frame_of
+from lmreach.models.frame import PromptFrame, frame_of
 from lmreach.models.loaded import LoadedModel
 
 __all__ = ["Strings"]
@@ -73,7 +73,7 @@ class Strings:
         room = longest if context is None else context - m - self.frame().length
         return max(1, min(longest, room))
 
-    def frame(self) -> Frame:
+    def frame(self) -> PromptFrame:
         """Return what stands around the vectors."""
         asked = self._config.cram
         return frame_of(self._model, asked.bos, asked.prefix, asked.suffix)

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from lmreach.engine.clock import Clock
 from lmreach.engine.keys import cram_key, key_seed, occurrences
 from lmreach.engine.store import Store
-from lmreach.experiments.cramming.cram import Crammed, cram
+from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.experiments.cramming.published import PublishedSettings, PublishedTrial, cram_published
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress
@@ -94,14 +94,14 @@ class Cramming:
 
     def _look_up(self, chunk: Chunk) -> tuple[list[str], _Missing]:
         """Return the keys of all strings of a chunk, and those of its strings that were not run yet."""
-        n = chunk.n or self.strings.limit(chunk.cell.m)
-        drawn = self.strings.ids(chunk.cell.target)[: chunk.last, :n]
+        n = chunk.n or self.strings.limit(chunk.condition.m)
+        drawn = self.strings.ids(chunk.condition.target)[: chunk.last, :n]
         ids, facts = drawn[chunk.first :], self.model.facts
         keys = [
             cram_key(
                 fingerprint=facts.fingerprint,
                 dtype=facts.dtype,
-                m=chunk.cell.m,
+                m=chunk.condition.m,
                 target=row,
                 config=self.search.config,
                 occurrence=earlier,
@@ -130,7 +130,7 @@ class Cramming:
         found = cram(
             self.model,
             missing.ids,
-            missing.chunk.cell.m,
+            missing.chunk.condition.m,
             self.search.config,
             generators=[key_seed(key, 0) for key in missing.keys],
             batch_size=batch_size,
@@ -155,7 +155,7 @@ class Cramming:
             found = cram_published(
                 self.model,
                 missing.ids[part],
-                missing.chunk.cell.m,
+                missing.chunk.condition.m,
                 settings,
                 generators=[key_seed(key, 0) for key in missing.keys[part]],
                 on_result=partial(self._write_published, missing, first),
@@ -164,7 +164,7 @@ class Cramming:
             ended += sum(one.outcome != "stopped" for one in found)
         return ended
 
-    def _write(self, missing: _Missing, one: Crammed) -> None:
+    def _write(self, missing: _Missing, one: CramResult) -> None:
         chunk, key, target = missing.chunk, missing.keys[one.index], missing.ids[one.index]
         index, seconds = missing.index[one.index], missing.pace.lap()
         record = crammed_record(self.model, one, target, index=index, seconds=seconds)
@@ -173,9 +173,9 @@ class Cramming:
             record |= at_a_length(chunk, solved=one.reach >= chunk.n, outcome=record["outcome"])
         if one.reach > 0:
             # First the proof, then the claim: a kill in between leaves no claim without its proof.
-            claimed = claim(self.model.facts, one, m=chunk.cell.m, config=self.search.config)
+            claimed = claim(self.model.facts, one, m=chunk.condition.m, config=self.search.config)
             self.store.put_certificate(key, one.vectors, target[: one.reach], claimed)
-        self.store.add(key, chunk.cell.name, record)
+        self.store.add(key, chunk.condition.name, record)
         self.progress.string(_shown(chunk), one.reach, record["outcome"])
 
     def _write_published(self, missing: _Missing, first: int, place: int, one: PublishedTrial) -> None:
@@ -184,9 +184,9 @@ class Cramming:
         index, seconds = missing.index[row], missing.pace.lap()
         record = published_record(self.model, one, missing.ids[row], index=index, seconds=seconds)
         record |= at_a_length(chunk, solved=one.solved, outcome=one.outcome)
-        self.store.add(missing.keys[row], chunk.cell.name, record)
+        self.store.add(missing.keys[row], chunk.condition.name, record)
         self.progress.string(_shown(chunk), missing.ids.shape[1] if one.solved else 0, one.outcome)
 
 
 def _shown(chunk: Chunk) -> str:
-    return chunk.cell.name if chunk.n is None else f"{chunk.cell.name} n={chunk.n}"
+    return chunk.condition.name if chunk.n is None else f"{chunk.condition.name} n={chunk.n}"

@@ -1,148 +1,38 @@
-"""What a run is asked to do: frozen settings shared by the command line, Python and the stored record."""
+"""What a run is asked to do: frozen settings shared by the command line, Python and the stored record.
 
-from typing import Annotated, Any, Literal
+Defaults stand here and nowhere else; a field's description is its help on the command line.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from lmreach.config.bounds import BoundsConfig, BoundsLoadConfig
+from lmreach.config.cells import CellsConfig
+from lmreach.config.census import CensusConfig, ReachableConfig
+from lmreach.config.certificates import JudgeConfig, VerifyConfig
+from lmreach.config.copying import CopyConfig
+from lmreach.config.cramming import PUBLISHED, CramConfig
+from lmreach.config.load import LoadConfig
+from lmreach.config.settings import Bos, DType, Protocol, Settings
+from lmreach.config.study import CramRunConfig, StudyConfig
+from lmreach.config.support import SupportConfig
+from lmreach.config.training import CopyTrainConfig
 
-Protocol = Literal["frontier", "fixed", "published"]
-Bos = Literal["none", "before", "after"]
-DType = Literal["float32", "float16", "bfloat16"]
-
-
-class Settings(BaseModel):
-    """Base: frozen, and an unknown name is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-# The published runs of Meyer et al. 2026: what stands for our defaults under their protocol.
-PUBLISHED: dict[str, Any] = {
-    "strings": 20,
-    "max_steps": 3000,
-    "patience": 500,
-    "lr": 0.01,
-    "lr_end": 0.01,
-    "beta1": 0.9,
-    "beta2": 0.9,
-}
-
-
-class LoadConfig(Settings):
-    """How a model is brought in."""
-
-    dtype: DType = Field(default="float32", description="dtype of the weights while computing")
-    device: str = Field(default="auto", description="auto, cpu, cuda, cuda:1, ...")
-    revision: str | None = Field(default=None, description="branch, tag or commit of a hub model")
-    offline: bool = Field(default=False, description="never open a connection")
-    trust_remote_code: bool = Field(default=False, description="allow code shipped with a checkpoint")
-
-
-class CramConfig(Settings):
-    """How prompt vectors are optimised, and what counts as reached (see docs/cramming.md).
-
-    ``lr`` and ``lr_end`` are in units of the root mean square coordinate of the row's vectors as they stand,
-    at least that of real inputs. Under the protocol ``published``, which is there for comparison only,
-    settings that are not given are those of `PUBLISHED`, ``lr`` is absolute, and nothing decays.
-    """
-
-    protocol: Protocol = Field(
-        default="frontier",
-        description="frontier (one run per string gives its reach), fixed (success or not at single lengths) "
-        "or published (that of Meyer et al. 2026, for comparison)",
-    )
-    length: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        default=(),
-        description="length in tokens to try under fixed or published, may be repeated; none: chosen by what "
-        "was seen (fixed), or the published grid",
-    )
-    strings: Annotated[int, Field(ge=1)] = Field(
-        default=32, description="target strings per (m, target kind)"
-    )
-    n_max: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="length limit in tokens; a string that reaches it is censored there"
-    )
-    max_steps: Annotated[int, Field(ge=1)] = Field(default=300, description="optimiser steps per string")
-    patience: Annotated[int, Field(ge=1)] = Field(
-        default=150,
-        description="stop after so many steps without growth (frontier: not before 0.9 of the steps)",
-    )
-    lookahead: Annotated[int, Field(ge=1)] | None = Field(
-        default=None,
-        description="tokens in a block of the frontier; none: one for 36 coordinates of the vectors, from 8",
-    )
-    lr: Annotated[float, Field(gt=0)] = Field(
-        default=0.5, description="first step size, in units of the vectors' RMS"
-    )
-    lr_end: Annotated[float, Field(gt=0)] = Field(
-        default=0.03, description="last step size, in units of the vectors' RMS"
-    )
-    start_scale: Annotated[float, Field(gt=0)] | None = Field(
-        default=None,
-        description="length of the first vectors, in units of real inputs; none: found by a short probe",
-    )
-    beta1: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.85, description="Adam's first decay")
-    beta2: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's second decay")
-    unsolved_weight: Annotated[float, Field(gt=0)] = Field(
-        default=2.0, description="first weight in the loss of a position not yet emitted, beside 1"
-    )
-    unsolved_weight_end: Annotated[float, Field(gt=0)] = Field(
-        default=12.0, description="last weight in the loss of a position not yet emitted, beside 1"
-    )
-    restarts: Annotated[int, Field(ge=1)] = Field(default=1, description="starts per string; the best counts")
-    bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")
-    prefix: str = Field(default="", description="text that stands before the vectors, fixed")
-    suffix: str = Field(default="", description="text between the vectors and the output, fixed")
-    search_dtype: Literal["auto", "float32", "float16", "bfloat16"] = Field(
-        default="auto",
-        description="number format of the optimiser's passes; auto: the model's, or bfloat16 where that is "
-        "timed to be faster; what is claimed is always computed in the model's",
-    )
-    batch_size: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="rows at once; None: found"
-    )
-    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="seed of targets and starts")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _published_defaults(cls, given: Any) -> Any:
-        """Fill in what the published protocol means where nothing else was asked for."""
-        if isinstance(given, dict) and given.get("protocol") == "published":
-            return {**PUBLISHED, "lr_end": given.get("lr", PUBLISHED["lr"]), **given}
-        return given
-
-
-class StudyConfig(Settings):
-    """The main job: limits, support of hidden states, and cramming at several m, within a budget."""
-
-    model: str = Field(description="Hugging Face id, folder, .gguf file or builtin:NAME")
-    load: LoadConfig = LoadConfig()
-    m: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        default=(1, 2, 4, 8, 16), min_length=1, description="numbers of prompt vectors"
-    )
-    targets: tuple[str, ...] = Field(
-        default=("random", "self"),
-        min_length=1,
-        description="random, self, words[:FILE], text:FILE, ids:FILE, dataset:NAME",
-    )
-    budget_s: Annotated[float, Field(gt=0)] | None = Field(
-        default=300.0, description="seconds for the whole run; None: no limit"
-    )
-    relative_width: Annotated[float, Field(gt=0)] | None = Field(
-        default=0.1,
-        description="width of an interval over its value at which n50 and slope are known well enough, and "
-        "measuring ends early; None: run all strings",
-    )
-    support_positions: Annotated[int, Field(ge=0)] = Field(
-        default=8192, description="hidden states measured; 0 leaves the support out"
-    )
-    decoder_cells: bool = Field(
-        default=True,
-        description="decoder cells (shares, refined limit, unreachable tokens, map) and a census of outputs",
-    )
-    copying: bool = Field(
-        default=False, description="ask the model as it is to copy random strings, in context"
-    )
-    limit_dtype: str = Field(
-        default="float16", description="number format whose unit roundoff sets eps in the limits"
-    )
-    cram: CramConfig = CramConfig()
+__all__ = [
+    "PUBLISHED",
+    "Bos",
+    "BoundsConfig",
+    "BoundsLoadConfig",
+    "CellsConfig",
+    "CensusConfig",
+    "CopyConfig",
+    "CopyTrainConfig",
+    "CramConfig",
+    "CramRunConfig",
+    "DType",
+    "JudgeConfig",
+    "LoadConfig",
+    "Protocol",
+    "ReachableConfig",
+    "Settings",
+    "StudyConfig",
+    "SupportConfig",
+    "VerifyConfig",
+]

@@ -4,11 +4,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from lmreach.config import LoadConfig, Settings
+from lmreach.config.load import LoadConfig
+from lmreach.config.settings import Count, Seed, Settings
 from lmreach.config.training import CopyTrainConfig
 
 Decoding = Literal["free_running", "teacher_forced"]
-Count = Annotated[int, Field(ge=1)]
 
 
 class CopyConfig(Settings):
@@ -43,7 +43,7 @@ class CopyConfig(Settings):
     )
     cram_strings: Annotated[int, Field(ge=0)] = Field(default=16, description="strings crammed; 0: none")
     cram_steps: Count = Field(default=200, description="optimiser steps per crammed string")
-    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="seed of the strings asked for")
+    seed: Seed = Field(default=0, description="seed of the strings asked for")
 
     @model_validator(mode="after")
     def _one_subject(self) -> Self:

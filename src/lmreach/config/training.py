@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from lmreach.config import LoadConfig, Settings
+from lmreach.config.load import LoadConfig
+from lmreach.config.settings import Count, Seed, Settings
 
 CopyKind = Literal["rope", "nope", "alibi", "hard_alibi", "mamba", "lstm"]
 CopyTaskName = Literal["copy", "prefix_ngram", "suffix_ngram", "duplicate_ngram"]
 Precision = Literal["no", "bf16", "fp16"]
 Optimiser = Literal["adamw", "muon"]
 
-Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0)]
 
 
@@ -68,7 +68,7 @@ class CopyTrainConfig(Settings):
     clip: Rate = Field(default=1.0, description="largest norm of the gradient")
     precision: Precision = Field(default="no", description="mixed precision: no, bf16 or fp16")
     device: Literal["auto", "cpu"] = Field(default="auto", description="auto (an accelerator if any) or cpu")
-    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="seed of weights and strings")
+    seed: Seed = Field(default=0, description="seed of weights and strings")
 
     test_every: Count = Field(default=100, description="steps between tests on held-out strings")
     test_strings: Count = Field(default=512, description="held-out strings of training lengths per test")

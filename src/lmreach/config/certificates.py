@@ -1,0 +1,31 @@
+"""How claims are checked: those of a run, and somebody's own vectors."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+from pydantic import Field
+
+from lmreach.config.load import Load, LoadConfig
+from lmreach.config.settings import Bos, File, Settings
+
+__all__ = ["JudgeConfig", "VerifyConfig"]
+
+
+class JudgeConfig(Settings):
+    """What stands around the vectors, and what they are compared with."""
+
+    load: Load = LoadConfig()
+    run: File | None = Field(default=None, description="a study of the same model, to compare with")
+    bos: Bos = Field(default="none", description="where a start token stands")
+    prefix: str = Field(default="", description="text before the vectors")
+    suffix: str = Field(default="", description="text between the vectors and the output")
+    limit_dtype: str = Field(default="float16", description="number format whose roundoff sets eps")
+
+
+class VerifyConfig(Settings):
+    """What is tried beside decoding every certificate again."""
+
+    quantise: Annotated[bool, Parameter(negative="")] = Field(
+        default=False,
+        description="also round the vectors to narrower formats: how many bits does a vector really need?",
+    )

@@ -1,0 +1,1 @@
+"""Sets that prompt vectors are held to: regions of the input space, subspaces, and number formats."""

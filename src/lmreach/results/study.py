@@ -1,0 +1,407 @@
+"""What a study holds: limits, hidden states, accessibility per condition, slopes, and what is known well."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from lmreach.results.base import Columns, Floats, Interval, Ints, Result, Words
+from lmreach.results.cells import Cells
+from lmreach.results.census import Census
+from lmreach.results.copying import Copying
+from lmreach.results.limits import Limit
+from lmreach.results.run import RunResults
+
+__all__ = [
+    "Accessibility",
+    "Cliff",
+    "EndedEarly",
+    "Example",
+    "Extent",
+    "Extrapolated",
+    "Fit",
+    "Information",
+    "Known",
+    "Points",
+    "Precision",
+    "Ratio",
+    "Search",
+    "Slope",
+    "StartProbe",
+    "StudyResults",
+    "Support",
+    "Turnbull",
+]
+
+
+class Support(Result):
+    """Where the final hidden states of sampled prompts lie; norms in units of the state.
+
+    Attributes
+    ----------
+    samples
+        States measured.
+    prompt_lengths
+        Shortest and longest prompt, in positions.
+    min_cos_states, min_cos_bound
+        States among which ``min_cos`` was taken, and what no pair of all states can lie below.
+    inside_norm_ellipsoid, largest_ellipsoid_fraction
+        None: the final norm has no known gain.
+    """
+
+    samples: int
+    prompt_lengths: tuple[int, ...]
+    kinds: tuple[str, ...]
+    l1_max: float
+    l2_max: float
+    linf_max: float
+    mean_cos: float
+    min_cos: float
+    min_cos_states: int | None = None
+    min_cos_bound: float | None = None
+    inside_norm_ellipsoid: bool | None
+    largest_ellipsoid_fraction: float | None
+
+
+class Extent(Result):
+    """Where the vectors of a condition's reached strings lie beside real inputs.
+
+    Attributes
+    ----------
+    median_rms_over_inputs
+        Median RMS coordinate over that of real inputs.
+    inside_input_box, strings
+        Strings whose vectors lie in the box of real inputs, of how many.
+    """
+
+    median_rms_over_inputs: float
+    inside_input_box: int
+    strings: int
+
+
+class Cliff(Result):
+    """How sharply the share of strings falls with length; see `lmreach.stats.cliff.Cliff`.
+
+    Attributes
+    ----------
+    n90, n10, width, low, high, relative, factor_per_token
+        None: it lies beyond the lengths tried.
+    """
+
+    n90: float | None
+    n10: float | None
+    width: float | None
+    low: float | None
+    high: float | None
+    relative: float | None
+    predicted: float
+    factor_per_token: float | None
+    words: Words
+
+
+class Information(Result):
+    """What the vectors tell of the prefixes that came out: means over all strings, in bits."""
+
+    strings: int
+    ce_without_bits: float
+    ce_with_bits: float
+    bits_gained: float
+    bits_per_vector: float
+    bits_per_coordinate: float
+    bits_per_stored_bit: float
+    tokens_gained: float
+    most_bits_per_coordinate: float
+
+
+class Points(Result):
+    """Strings reached at single lengths.
+
+    Attributes
+    ----------
+    n, reached, tried
+        Lengths in tokens; strings reached and tried there.
+    share, low, high
+        reached / tried with its Clopper-Pearson interval.
+    """
+
+    n: Ints
+    reached: Ints
+    tried: Ints
+    share: Floats
+    low: Floats
+    high: Floats
+
+
+class Fit(Result):
+    """A curve fitted to success at single lengths; see `lmreach.stats.posterior.CurveFit`.
+
+    Attributes
+    ----------
+    n90, n10, width, lapse
+        In tokens (lapse: a share). None: no curve was fitted.
+    bracket
+        Longest length with all strings and shortest with none. None: the lengths are not separated so.
+    fits
+        Chance of a fit as poor as this. None: too few lengths to say.
+    steepness
+        How steep the fall is, in words. Empty: not known.
+    curve
+        The curve with its band, for a figure. None: no curve was fitted, or nobody draws it.
+    """
+
+    shape: str
+    n90: Interval | None = None
+    n10: Interval | None = None
+    width: Interval | None = None
+    lapse: Interval | None = None
+    bracket: tuple[float, float] | None = None
+    fits: float | None = None
+    steepness: str = ""
+    curve: Columns | None = None
+
+
+class Turnbull(Result):
+    """Turnbull's estimate, which supposes no curve: shares of strings within innermost intervals of length.
+
+    Attributes
+    ----------
+    low, high, mass
+        Ends of the intervals, both inclusive, in tokens, and the share of strings in each; an upper end of
+        None is open. Empty: the maximum was not found, as ``words`` says.
+    n50
+        Between which lengths n50 lies.
+    """
+
+    low: Ints = ()
+    high: tuple[int | None, ...] = ()
+    mass: Floats = ()
+    n50: Interval
+    words: Words
+
+
+class Accessibility(Result):
+    """One condition (a target kind at m vectors): how many of its strings were reached, and what that means.
+
+    Attributes
+    ----------
+    protocol_note
+        What must be said beside any number of a protocol that is there for comparison. Empty: nothing.
+    strings, finished
+        Strings asked for and finished.
+    limit
+        Longest length tried, in tokens.
+    outcomes
+        Strings (or trials at single lengths) by how they ended.
+    smallest_gap
+        Smallest top-two gap of any reached string, in logits. None: none was reached.
+    extent
+        None: no string was reached.
+    reaches, censored, still_growing, curve, cliff
+        Longest confirmed prefix of each string, whether the length limit ended it, strings that still grew in
+        the last tenth of their steps, share against length, and its fall. None or empty where strings were
+        tried at single lengths (protocols *fixed* and *published*).
+    trials, solved, decoded, points, fit, turnbull, without_curve
+        Trials at single lengths, their successes, those that also decode, shares, and three readings of
+        them; ``without_curve``: n50 from the points alone. None where reaches were measured.
+    information
+        None: nothing was recorded, or some string of reach above 0 lacks the record.
+    tokens_per_vector, bits_per_coordinate, bits_ids
+        Of n50. None: n50 has no value.
+    ratio_to_limits
+        Limit's name to its tokens per vector over the measured ones. None: n50 has no value.
+    """
+
+    target: str
+    m: int
+    protocol: str
+    protocol_note: str = ""
+    bos: str
+    prefix: str = ""
+    suffix: str = ""
+    strings: int
+    finished: int
+    limit: int
+    outcomes: dict[str, int]
+    smallest_gap: float | None
+    extent: Extent | None = None
+    steps: int
+    seconds: float
+    n50: Interval
+    reaches: tuple[int, ...] = ()
+    censored: tuple[bool, ...] = ()
+    still_growing: int | None = None
+    curve: Columns | None = None
+    cliff: Cliff | None = None
+    trials: int | None = None
+    solved: int | None = None
+    decoded: int | None = None
+    points: Points | None = None
+    fit: Fit | None = None
+    turnbull: Turnbull | None = None
+    without_curve: tuple[int | None, int | None] | None = None
+    information: Information | None = None
+    tokens_per_vector: float | None
+    bits_per_coordinate: float | None
+    bits_ids: float | None
+    bits_vectors: int
+    ratio_to_limits: dict[str, float | None]
+
+
+class Ratio(Result):
+    """A limit over a measured slope; ``ratio`` has no upper end where the slope may be 0."""
+
+    limit: str
+    ratio: Interval
+
+
+class Extrapolated(Result):
+    """n50 of the line at some m, beyond what was measured if growth stays linear."""
+
+    m: int
+    n50: Interval
+
+
+class Slope(Result):
+    """A line with intercept through n50 against m, of one target kind; see `lmreach.stats.slope.Slope`.
+
+    Attributes
+    ----------
+    m
+        Numbers of vectors measured; their n50 stand in the accessibility entries.
+    slope
+        Tokens per vector.
+    intercept, r2, covariance, through_origin, exponent
+        None: there is no line, or (covariance, r2) too little to say.
+    better
+        ``line`` or ``power law``, whichever leaves less. None: too close, or too few points.
+    bounds
+        Points that enter as bounds only.
+    shape_words
+        How far growth is a straight line through 0. Empty: not known.
+    """
+
+    target: str
+    m: tuple[int, ...]
+    slope: Interval
+    intercept: float | None
+    r2: float | None
+    covariance: tuple[float, float, float] | None = None
+    through_origin: Interval | None = None
+    exponent: Interval | None = None
+    better: str | None = None
+    bounds: int = 0
+    shape_words: str = ""
+    ratios: tuple[Ratio, ...]
+    extrapolated: tuple[Extrapolated, ...] = ()
+
+
+class StartProbe(Result):
+    """How the length of the first vectors was chosen: mean reach after a few steps, by length tried.
+
+    Attributes
+    ----------
+    mean_reach
+        Length (real inputs: 1) as text, to tokens.
+    """
+
+    scale: float
+    strings: int
+    steps: int
+    mean_reach: dict[str, float]
+
+
+class Search(Result):
+    """What the optimiser worked on, and what that was chosen from.
+
+    Attributes
+    ----------
+    probe_seconds
+        Dtype and attention kernel to seconds of a step. Empty: there was nothing to choose.
+    probe_of_start
+        None: the length was given, or the protocol has its own.
+    start_scale
+        RMS length of the first vectors over that of real inputs. None: the protocol's own.
+    seconds
+        Spent choosing. None: nothing was chosen.
+    """
+
+    dtype: str
+    attention: str | None
+    probe_seconds: dict[str, float] = Field(default_factory=dict)
+    probe_of_start: StartProbe | None = None
+    start_scale: float | None = None
+    seconds: float | None = None
+
+
+class Known(Result):
+    """How well one asked number is known.
+
+    Attributes
+    ----------
+    what
+        ``n50`` or ``slope``.
+    m
+        None: a slope.
+    relative_width
+        Interval over value. None: an end is open.
+    known
+        Whether that is the wanted width or less. None: none was asked for.
+    """
+
+    what: str
+    target: str
+    m: int | None
+    relative_width: float | None
+    known: bool | None
+
+
+class EndedEarly(Result):
+    """Strings that were not run because their number was known well enough."""
+
+    target: str
+    m: int
+    strings: int
+    why: str
+
+
+class Precision(Result):
+    """Which of the asked numbers are known to the wanted relative width; ``wanted`` None: all strings ran."""
+
+    wanted: float | None
+    numbers: tuple[Known, ...]
+    ended_early: tuple[EndedEarly, ...] = ()
+
+
+class Example(Result):
+    """A target, how far it was emitted, and the trial's key."""
+
+    target: str
+    m: int
+    key: str
+    reach: int
+    text: str
+    emitted: str
+
+
+class StudyResults(RunResults):
+    """The results of a study.
+
+    Attributes
+    ----------
+    support, cells, census, copying, search
+        None: left out, as ``not_done`` says, or not asked for.
+    n_samples
+        Strings that count, by target kind.
+    """
+
+    kind: Literal["study"] = "study"
+    limits: tuple[Limit, ...]
+    support: Support | None = None
+    accessibility: tuple[Accessibility, ...]
+    slopes: tuple[Slope, ...]
+    cells: Cells | None = None
+    census: Census | None = None
+    copying: Copying | None = None
+    search: Search | None = None
+    precision: Precision | None = None
+    examples: tuple[Example, ...] = ()
+    n_samples: dict[str, int] = Field(default_factory=dict)

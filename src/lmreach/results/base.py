@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 __all__ = ["Columns", "Floats", "Interval", "Ints", "Numbers", "Result", "Share", "Words"]
 
@@ -26,8 +26,10 @@ Numbers = Annotated[tuple[int | float, ...], BeforeValidator(_listed)]
 Words = Annotated[str, BeforeValidator(_said)]
 
 
-class Result(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False, from_attributes=True):
+class Result(BaseModel):
     """A part of a result: frozen, without unknown keys, NaN or infinities."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, from_attributes=True)
 
     @classmethod
     def from_object(cls, source: object, **more: Any) -> Self:

@@ -4,7 +4,7 @@ Schema 1 (before there was a ``schema_version``) nested what was measured under 
 three shapes and held some keys that nobody read. Numbers are taken as they are; nothing is computed again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lmreach.errors import InputError, problem
@@ -150,7 +150,12 @@ def _slope(one: Raw) -> Raw:
 
 def cells(kept: Raw) -> Raw:
     """Return the parts about decoder cells; as they are where they have the present shape."""
-    parts = {"shares": _shares, "map": dict, "unreachable": _unreachable, "rare": _rare}
+    parts: dict[str, Callable[[Raw], Raw]] = {
+        "shares": _shares,
+        "map": dict,
+        "unreachable": _unreachable,
+        "rare": _rare,
+    }
     return {name: part(kept[name]) for name, part in parts.items() if kept.get(name)}
 
 

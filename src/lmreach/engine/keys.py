@@ -12,8 +12,8 @@ from lmreach.config import CramConfig
 
 RECORD_VERSION = 1
 
-# Settings that cannot change the outcome of one string stay out of its key. A trial at one length is that of
-# its target: which other lengths are tried, and up to where, is no part of it.
+# Settings that say nothing about one string stay out of its key; the batch size changes its rounding only. A
+# trial at one length is that of its target: which other lengths are tried, and up to where, is no part of it.
 _NOT_IN_KEY = {"strings", "batch_size", "length"}
 _NOT_IN_KEY_AT_A_LENGTH = _NOT_IN_KEY | {"n_max", "lookahead"}
 

@@ -1,5 +1,6 @@
 """Scoring against a row's competitors alone, beside scoring against everything."""
 
+from contextlib import ExitStack
 from unittest.mock import patch
 
 import numpy as np
@@ -13,7 +14,9 @@ from lmreach.experiments.cramming.scoring import score
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
 from lmreach.models.tiny import tiny
+from tests.experiments.cramming.company import equal, far_apart, outcomes, walk
 
+QUICK = CramConfig(max_steps=60, start_scale=1.0)
 FAMILIES = ["llama", "gemma2", "phi"]  # plain, soft cap, bias
 
 
@@ -83,29 +86,37 @@ def test_rows_are_due_when_new_doubted_or_every_few_steps() -> None:
     assert kept.needs_full_pass(index, torch.tensor([EVERY + 1, EVERY + 1])).tolist() == [False, False]
 
 
-def reaches(model, ids, *, batch: int, index: list[int]) -> list[int]:
-    found = engine.cram(
-        model,
-        ids[index],
-        2,
-        CramConfig(max_steps=60, start_scale=1.0),
-        generators=[np.random.default_rng(i) for i in index],
-        batch_size=batch,
-    )
-    assert all(one.reach == one.proposed for one in found), "what is claimed has been seen in all logits"
-    return [one.reach for one in found]
-
-
-def test_the_engine_claims_the_same_whatever_shares_a_batch() -> None:
+def test_a_row_takes_the_same_steps_whatever_shares_its_batch() -> None:
+    """Competitors are the string's own: over three full looks and the steps between."""
     model = load("builtin:random")
     ids = draw(model, "random", 8, 12, seed=2).ids
-    with (
-        patch.object(engine, "FROM_ROWS", 1),
-        patch("lmreach.experiments.cramming.competitors.KEPT", 64),
-    ):
-        together = reaches(model, ids, batch=8, index=list(range(8)))
-        alone = [reaches(model, ids, batch=1, index=[i])[0] for i in range(8)]
-        backwards = reaches(model, ids, batch=3, index=list(range(8))[::-1])[::-1]
-    plain = reaches(model, ids, batch=8, index=list(range(8)))
-    assert together == alone == backwards
-    assert abs(np.mean(together) - np.mean(plain)) < 1.5, "an eighth of the ids is nearly as good as all"
+    with few_competitors():
+        together, alone = (
+            torch.cat([walk(model, ids, index, m=2, config=QUICK) for index in parts])
+            for parts in ([list(range(8))], [[i] for i in range(8)])
+        )
+        backwards = walk(model, ids, list(range(8))[::-1], m=2, config=QUICK).flip(0)
+    assert not torch.allclose(together[:, -1], together[:, 0], rtol=0.1), "the rows have moved"
+    torch.testing.assert_close(alone, together, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(backwards, together, rtol=1e-3, atol=1e-3)
+
+
+def test_what_the_engine_claims_has_been_seen_in_all_logits() -> None:
+    """The same call gives the same; other company only draws again; an eighth of the ids will do."""
+    model, everyone = load("builtin:random"), list(range(8))
+    ids = draw(model, "random", 8, 12, seed=2).ids
+    with few_competitors():
+        first, again = (outcomes(model, ids, everyone, m=2, config=QUICK, batch=8) for _ in range(2))
+        alone = outcomes(model, ids, everyone, m=2, config=QUICK, batch=1)
+    assert equal(first, again)
+    assert not far_apart(first, alone)
+    plain = outcomes(model, ids, everyone, m=2, config=QUICK, batch=8)
+    assert not far_apart(first, plain)
+
+
+def few_competitors():
+    """Let the small model be scored as one with a large vocabulary is."""
+    patched = ExitStack()
+    patched.enter_context(patch.object(engine, "FROM_ROWS", 1))
+    patched.enter_context(patch("lmreach.experiments.cramming.competitors.KEPT", 64))
+    return patched

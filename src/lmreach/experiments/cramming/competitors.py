@@ -27,7 +27,7 @@ _GATHERED = 1 << 25
 class Competitors:
     """Which rows are due for a full look, and the competitors that the others are scored against.
 
-    Everything is kept by string, so that nothing depends on which rows share a batch.
+    Everything is kept by string: nothing is taken over from rows that share a batch.
     """
 
     def __init__(self) -> None:

@@ -2,7 +2,10 @@
 
 Every string is an independent row: its own vectors, its own Adam moments and step count, its own
 frontier. Rows that finish leave at once and waiting strings take their place, so one batch serves any
-number of strings and no result depends on which rows shared it (beyond float noise).
+number of strings. Nothing passes from row to row, but how many rows a product has decides how it rounds, and
+steps this large make a rounding grow about tenfold in ten steps: on equal hardware the same call gives the
+same results to the bit, and so does a string at ``batch_size`` 1 whatever else is asked for; in other company
+its reach is another draw of the same chance. What is claimed holds either way: it is decoded at batch 1.
 
 Differs from the published protocol (Meyer et al. 2026, their replication code): the first target token
 is scored, success is what greedy decoding emits from the vectors alone, the stored vectors are the very
@@ -132,7 +135,7 @@ def cram(
     config
         Protocol and optimiser.
     generators
-        One per string: the source of its starts, so that order and batch do not matter.
+        One per string: the source of its starts, so that these depend on neither order nor batch.
     batch_size
         Rows stepped at once.
     search

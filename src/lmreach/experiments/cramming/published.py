@@ -4,7 +4,7 @@ It differs from ours in what counts (the first id is given, not scored; success 
 teacher forcing, never a free decode), in where vectors start (a normal distribution as wide as the raw token
 table, whatever the model makes of it) and in the step (AdamW, one absolute learning rate for every model).
 What is kept of it: float32 instead of float16 autocast, which does nothing on a CPU. Rows are independent, so
-several strings may share a batch without changing any.
+several strings may share a batch: it changes nothing but the rounding.
 """
 
 from collections.abc import Callable, Sequence

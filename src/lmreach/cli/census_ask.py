@@ -6,6 +6,7 @@ from typing import Any
 
 from lmreach.cli.options import seconds
 from lmreach.config import Bos, LoadConfig
+from lmreach.config.written import ids_of
 from lmreach.errors import InputError, problem
 
 
@@ -77,7 +78,4 @@ def ask(
 def _ids(model: Any, text: str) -> Any:
     if not text.startswith("ids:"):
         return model.encode(text)
-    try:
-        return [int(word) for word in text.removeprefix("ids:").replace(",", " ").split()]
-    except ValueError:
-        raise InputError(problem("ids such as ids:1,2,3", repr(text), "write whole numbers")) from None
+    return ids_of(text.removeprefix("ids:"), repr(text))

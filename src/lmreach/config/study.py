@@ -3,19 +3,26 @@
 from typing import Annotated
 
 from cyclopts import Parameter
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from lmreach.config.cramming import CramConfig
 from lmreach.config.load import Load, LoadConfig
 from lmreach.config.settings import Asked, Count, Seconds, Settings, Share, several
+from lmreach.config.targets import labels
 
 __all__ = ["CramRunConfig", "StudyConfig"]
 
 _KINDS = "random, self, words[:FILE], text:FILE, ids:FILE, dataset:NAME"
 
+
+def _known(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    labels(kinds)  # refuses what it does not know
+    return kinds
+
+
 Cram = Annotated[CramConfig, Parameter(name="*", group="Cramming options", negative_iterable=())]
 Vectors = Annotated[tuple[Count, ...], several("-m", "--vectors")]
-Targets = Annotated[tuple[str, ...], several()]
+Targets = Annotated[tuple[str, ...], AfterValidator(_known), several()]
 
 
 class StudyConfig(Settings):

@@ -6,9 +6,24 @@ from typing import Any, Protocol
 
 from lmreach.errors import InputError, problem
 
-__all__ = ["as_written", "levels", "seconds", "share", "spoken_seconds"]
+__all__ = [
+    "LARGEST_ID",
+    "as_written",
+    "ids_of",
+    "levels",
+    "seconds",
+    "share",
+    "shortened",
+    "spoken_seconds",
+    "whole_number",
+]
 
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+LARGEST_ID = 2**31 - 1
+"""Tokenizers hold ids in 32 bits."""
+
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_SHOWN = 40  # characters of a word in a message
 
 
 class _Word(Protocol):
@@ -21,22 +36,22 @@ def as_written(_type: Any, words: Sequence[_Word]) -> str:
 
 
 def seconds(written: Any) -> Any:
-    """Read a budget such as 300, 90s, 5m, 1.5h or none; what is no text is left as it is.
+    """Read a budget such as 90s, 5m, 1.5h or none; what is no text is left as it is.
 
     Raises
     ------
     InputError
-        It is not of that form, or not above 0.
+        It is not of that form, has no unit, or is not above 0.
     """
     if not isinstance(written, str):
         return written
     if written.strip().lower() == "none":
         return None
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|m|min|h|)\s*", written.lower())
-    if match is None or float(match[1]) == 0:
-        raise InputError(
-            problem("a budget such as 90s, 5m, 1.5h or none", repr(written), "write a number and a unit")
-        )
+    if match is None or float(match[1]) == 0 or not match[2]:
+        number = match is not None and not match[2] and float(match[1]) > 0
+        remedy = f"write {written.strip()}s or {written.strip()}m" if number else "write a number and a unit"
+        raise InputError(problem("a budget such as 90s, 5m, 1.5h or none", repr(written), remedy))
     return float(match[1]) * _UNITS[match[2]]
 
 
@@ -78,8 +93,42 @@ def levels(written: Any) -> Any:
     """
     if not isinstance(written, str):
         return written
-    try:
-        return int(written.removeprefix("q="))
-    except ValueError:
+    number = whole_number(written.removeprefix("q="))
+    if number is None:
         expected = "values per coordinate such as --grid q=4"
-        raise InputError(problem(expected, repr(written), "write a whole number")) from None
+        raise InputError(problem(expected, repr(written), "write a whole number"))
+    return number
+
+
+def whole_number(word: str) -> int | None:
+    """Return a whole number in decimal digits, or None: neither ``1_0`` nor digits of other scripts."""
+    return int(word) if _WHOLE.fullmatch(word) and len(word) <= _SHOWN else None
+
+
+def ids_of(text: str, where: str) -> list[int]:
+    """Read ids separated by spaces or commas.
+
+    Parameters
+    ----------
+    where
+        Where the text stands, for the message, e.g. ``line 3 of 'a.ids'``.
+
+    Raises
+    ------
+    InputError
+        A word that is no whole number, or one that no vocabulary reaches; the message names it.
+    """
+    found = []
+    for word in text.replace(",", " ").split():
+        number = whole_number(word)
+        if number is None or abs(number) > LARGEST_ID:
+            got = f"{shortened(word)!r} in {where}"
+            expected = "whole numbers" if number is None else f"ids of at most {LARGEST_ID}"
+            raise InputError(problem(expected, got, "write ids separated by spaces or commas"))
+        found.append(number)
+    return found
+
+
+def shortened(word: str) -> str:
+    """Return a word as messages show it."""
+    return word if len(word) <= _SHOWN else word[: _SHOWN - 1] + "…"

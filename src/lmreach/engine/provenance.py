@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lmreach import __version__
+from lmreach.config.targets import TargetKind
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "gguf", "accelerate")
 
@@ -83,7 +84,7 @@ def command_line() -> str:
 
 def _without_path(word: str) -> str:
     kind, colon, rest = word.partition(":")
-    if colon and kind in ("text", "ids"):
-        return f"{kind}:{Path(rest).name}"
+    if colon and rest and kind in ("text", "ids", "words", "dataset"):
+        return TargetKind.parse(word).label
     path = Path(word)
     return path.name if path.is_absolute() or (os.sep in word and path.exists()) else word

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from lmreach.config.written import LARGEST_ID
 from lmreach.errors import InputError, problem
 from lmreach.models import tokens
 from lmreach.models.facts import FinalNorm, ModelFacts
@@ -149,7 +150,7 @@ class LoadedModel:
         Raises
         ------
         InputError
-            If the model came without a tokenizer.
+            If the model came without a tokenizer, or with one that lacks a character of the text.
         """
         if self.tokenizer is None:
             raise InputError(
@@ -161,6 +162,14 @@ class LoadedModel:
             )
         return tokens.encode(self.tokenizer, text, special=special)
 
+    def single_id(self, text: str) -> int | None:
+        """Return the one id that ``text`` is read as; None where it is several, or cannot be read."""
+        try:
+            ids = self.encode(text)
+        except InputError:
+            return None
+        return int(ids[0]) if len(ids) == 1 else None
+
     def round_trips(self, ids: Ids) -> bool:
         """Whether text made from these ids reads back as the same ids; False without a tokenizer."""
         wanted = _int_list(ids)
@@ -168,26 +177,36 @@ class LoadedModel:
         if self.tokenizer is None or not all(i in known for i in wanted):
             return False
         special = not set(wanted).isdisjoint(self.facts.special_ids)
-        back = tokens.encode(self.tokenizer, tokens.decode(self.tokenizer, wanted), special=special)
+        try:
+            back = tokens.encode(self.tokenizer, tokens.decode(self.tokenizer, wanted), special=special)
+        except InputError:
+            return False
         return bool(back.tolist() == wanted)
 
-    def check_ids(self, ids: Ids) -> Int[np.ndarray, " n"]:
+    def check_ids(self, ids: Ids, where: str = "") -> Int[np.ndarray, " n"]:
         """Return the ids as int64 after checking that each is usable.
+
+        Parameters
+        ----------
+        where
+            Where they stand, for the message, e.g. ``line 3 of 'a.ids'``.
 
         Raises
         ------
         InputError
             Naming the first id that has no row or that the tokenizer does not know.
         """
-        array = np.asarray(_int_list(ids), dtype=np.int64)
-        bad = array[~np.isin(array, self.usable_ids)]
+        flat = _int_list(ids)
+        # What does not fit into 64 bits is no id either; a row of -1 stands for it.
+        array = np.asarray([i if abs(i) <= LARGEST_ID else -1 for i in flat], dtype=np.int64)
+        bad = np.flatnonzero(~np.isin(array, self.usable_ids))
         if len(bad):
-            facts = self.facts
-            kind = "a padded row no token uses" if 0 <= bad[0] < facts.rows else "outside the vocabulary"
+            facts, first = self.facts, flat[bad[0]]
+            kind = "a padded row no token uses" if 0 <= first < facts.rows else "outside the vocabulary"
             raise InputError(
                 problem(
                     f"ids that {facts.name} can use ({facts.rows} rows, {facts.usable} usable)",
-                    f"id {bad[0]}, {kind}",
+                    f"id {first}{f' in {where}' if where else ''}, {kind}",
                     "take ids that the tokenizer knows",
                 )
             )

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
+from lmreach.config.written import whole_number
 from lmreach.errors import InputError, problem
 from lmreach.models.tiny import tiny
 
@@ -152,11 +153,18 @@ def _settings(spec: TinySpec) -> dict[str, Any]:
 
 
 def _number(name: str, value: str, *, whole: bool) -> float:
-    try:
-        return int(value) if whole else float(value)
-    except ValueError:
+    number = whole_number(value) if whole else _decimal(value)
+    if number is None:
         wanted = f"{name}={'a whole number' if whole else 'a number'}"
-        raise InputError(problem(wanted, repr(value), f"write e.g. {_EXAMPLE}")) from None
+        raise InputError(problem(wanted, repr(value), f"write e.g. {_EXAMPLE}"))
+    return number
+
+
+def _decimal(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
 
 
 def _within(name: str, value: int, least: int, most: int) -> None:

@@ -1,6 +1,8 @@
 """Ids and text: which ids a model can use, and how any list of ids is shown or read back."""
 
 import re
+import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -8,9 +10,12 @@ import numpy as np
 from jaxtyping import Int
 from transformers import PreTrainedTokenizerBase
 
+from lmreach.errors import InputError, problem
+
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _BROKEN = "\ufffd"
 _NO_ID = 2**31  # beyond what tokenizers take
+_SHOWN = 40  # characters of a text in a message
 
 
 def usable_ids(tokenizer: PreTrainedTokenizerBase | None, rows: int) -> Int[np.ndarray, " usable"]:
@@ -56,9 +61,49 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str, *, special: bool) -> I
 
     Text that spells a control token stays text unless ``special``: a file that holds the start token's
     name must not put a start token into a target.
+
+    Raises
+    ------
+    InputError
+        For a text that holds what the tokenizer has no token for: it would drop that or stop there.
     """
-    ids = tokenizer(text, add_special_tokens=False, split_special_tokens=not special)["input_ids"]
-    return np.asarray(ids, dtype=np.int64).reshape(-1)
+    settings: dict[str, Any] = {"add_special_tokens": False, "split_special_tokens": not special}
+    try:
+        read = tokenizer(text, **settings, verbose=False, return_offsets_mapping=tokenizer.is_fast)
+    except Exception as error:  # tokenizers raises nothing narrower where it has no token for a word
+        raise _unread(text, str(error)) from error
+    ids = np.asarray(read["input_ids"], dtype=np.int64).reshape(-1)
+    unknown = tokenizer.unk_token_id
+    if unknown is not None and unknown in ids and str(tokenizer.unk_token) not in text:
+        places = np.flatnonzero(ids == unknown)
+        spans = read["offset_mapping"] if tokenizer.is_fast else []
+        first = text[slice(*spans[places[0]])] if spans else ""
+        raise _unread(text, f"{first!r} becomes {tokenizer.unk_token}")
+    if tokenizer.is_fast and _is_short(text, read["offset_mapping"]):
+        dropped = [c for c in dict.fromkeys(text) if not tokenizer(c, **settings, verbose=False)["input_ids"]]
+        shown = next((c for c in dropped if _counts(c)), None)
+        raise _unread(text, "a part of it has no token" if shown is None else f"{shown!r} has no token")
+    return ids
+
+
+def _is_short(text: str, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a character that counts is in no token."""
+    covered = np.zeros(len(text) + 1, dtype=np.int64)
+    for begin, end in spans:
+        covered[begin] += 1
+        covered[end] -= 1
+    return any(_counts(text[i]) for i in np.flatnonzero(np.cumsum(covered)[:-1] == 0))
+
+
+def _counts(character: str) -> bool:
+    """Whether a character carries text: tokenizers leave out spaces, controls and accents on purpose."""
+    return unicodedata.category(character)[0] not in "ZCM"
+
+
+def _unread(text: str, reason: str) -> InputError:
+    start = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    got = f"{start!r}: {(reason.splitlines() or [''])[0][:120]}"
+    return InputError(problem("a text of which the tokenizer has every character", got, "give ids instead"))
 
 
 def decode(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> str:

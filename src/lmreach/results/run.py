@@ -1,6 +1,6 @@
 """What every results.json says of its run: the model, the settings, where it came from, what is missing."""
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from lmreach.results.base import Result, Words
 
@@ -69,6 +69,9 @@ class Provenance(Result):
         Of the weights, of the arithmetic, of the vectors, and its attention kernel. None: not recorded.
     search_dtype, search_attention, start_scale
         What a study's optimiser worked with. None: no study, or the protocol has no use for it.
+    target_files
+        sha256 of each file of targets, by its label: names alone may agree. A file that was gone when a run
+        was resumed is left out.
     """
 
     lmreach: str
@@ -92,6 +95,7 @@ class Provenance(Result):
     search_dtype: str | None = None
     search_attention: str | None = None
     start_scale: float | None = None
+    target_files: dict[str, str] = Field(default_factory=dict)
 
 
 class NotDone(Result):

@@ -1,5 +1,6 @@
 """Targets: extending or adding strings changes none drawn before; bad files are refused in one line."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmreach.config.targets import TargetKind, labels
 from lmreach.errors import InputError
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
@@ -150,3 +152,74 @@ def test_without_the_extra_a_dataset_is_refused_in_one_line(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"lmreach\[data\]"):
         draw(speaking, "dataset:anything", 1, 5, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("word", "content"),
+    [("text", "the sea is calm tonight"), ("words", "sea\ncalm\n"), ("ids", "1 2 3 4 5\n")],
+)
+def test_a_byte_order_mark_is_no_part_of_a_target(speaking, tmp_path: Path, word: str, content: str) -> None:
+    plain, marked = tmp_path / "plain.txt", tmp_path / "marked.txt"
+    plain.write_bytes(content.encode())
+    marked.write_bytes(b"\xef\xbb\xbf" + content.encode())
+    first, second = (draw(speaking, f"{word}:{path}", 1, 4, seed=0).ids for path in (plain, marked))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("1 2 3\n\n\n4 5 x\n", "'x' in line 4 of 'a.ids'"),
+        ("1 2 3\r\n\r\n4 -5 6\r\n", "id -5 in line 3 of 'a.ids'"),
+        ("1 2 3\n4 512 6\n", "id 512 in line 2 of 'a.ids'"),
+        ("1 2 3\n4 5 12345678901234567890\n", "'12345678901234567890' in line 2"),
+        ("1 2 3\n1_0 5 6\n", "'1_0' in line 2"),
+        ("1 2 3\n4 5 6.0\n", "'6.0' in line 2"),
+        ("1 2 3\n[4, 5, 6]\n", "'[4' in line 2"),
+        ("1 2 3\n4 5 ３\n", "'３' in line 2"),
+    ],
+)
+def test_a_bad_id_is_named_with_its_line_in_the_file(
+    random_model, tmp_path: Path, content: str, said: str
+) -> None:
+    path = tmp_path / "a.ids"
+    path.write_bytes(content.encode())
+    with pytest.raises(InputError, match=re.escape(said)):
+        draw(random_model, f"ids:{path}", 2, 3, seed=0)
+
+
+def test_a_line_of_a_million_ids_is_cut(random_model, tmp_path: Path) -> None:
+    path = tmp_path / "a.ids"
+    path.write_text(",\t".join(str(k % 512) for k in range(1_000_000)), encoding="utf-8")
+    assert draw(random_model, f"ids:{path}", 1, 3, seed=0).ids.tolist() == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        ("random", "random"),
+        ("words", "words"),
+        ("text:/a/b/my notes.txt", "text:my notes.txt"),
+        ("ids:c/d.ids", "ids:d.ids"),
+        ("words:../w.txt", "words:w.txt"),
+        ("dataset:/a/b:train:body", "dataset:b:train:body"),
+        ("dataset:org/name:test", "dataset:org/name:test"),
+    ],
+)
+def test_a_label_names_a_file_without_its_path(kind: str, label: str) -> None:
+    assert TargetKind.parse(kind).label == label
+
+
+@pytest.mark.parametrize("kind", ["", "foo", "text", "text:", "ids:", "random:3", "self:", "words:"])
+def test_other_kinds_are_refused(kind: str) -> None:
+    with pytest.raises(InputError, match="random, self, words"):
+        TargetKind.parse(kind)
+
+
+def test_two_files_of_one_name_are_refused() -> None:
+    assert labels(["text:/a/x.txt", "random", "text:/a/x.txt"]) == {
+        "text:x.txt": "text:/a/x.txt",
+        "random": "random",
+    }
+    with pytest.raises(InputError, match=r"two files of the name 'x\.txt'"):
+        labels(["text:/a/x.txt", "text:/b/x.txt"])

@@ -166,7 +166,7 @@ def letters_in(text: str, alphabet: int = 26) -> tuple[int, ...]:
 def _letters(model: LoadedModel, chosen: tuple[int, ...]) -> Int[np.ndarray, " letters"]:
     """Return the ids of single letters, all with a space before them or all without: as has more of them."""
     kinds = [
-        {k: ids[0] for k, ids in enumerate(map(model.encode, names)) if len(ids) == 1}
+        {k: i for k, i in enumerate(map(model.single_id, names)) if i is not None}
         for names in ([f" {letter}" for letter in string.ascii_lowercase], string.ascii_lowercase)
     ]
     most = max(kinds, key=len)

@@ -59,11 +59,8 @@ def _own_tokens(loaded: LoadedModel, task: CopyTask) -> tuple[int, ...]:
 
 def _single(loaded: LoadedModel, text: str) -> int | None:
     """Return the one token that spells a text, alone or behind a space."""
-    for spelled in (text, f" {text}"):
-        ids = loaded.encode(spelled)
-        if len(ids) == 1:
-            return int(ids[0])
-    return None
+    alone = loaded.single_id(text)
+    return alone if alone is not None else loaded.single_id(f" {text}")
 
 
 def _mark(loaded: LoadedModel, mark: str, taken: list[int]) -> int:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from lmreach.config.targets import TargetKind
 from lmreach.errors import InputError, OutputError, problem
 from lmreach.experiments.states.support import SupportReport
 from lmreach.models.loaded import LoadedModel
@@ -106,7 +107,7 @@ def saved_support(model: LoadedModel, found: SupportReport, *, ends_at: str) -> 
         "dtype": model.facts.dtype,
         "context": model.facts.context,
         "samples": seen.samples,
-        "kinds": [_named(kind) for kind in seen.kinds],
+        "kinds": [TargetKind.parse(kind).label for kind in seen.kinds],
         "lengths": list(found.lengths),
         "lengths_end_at": ends_at,
         "l1_max": seen.l1_max,
@@ -122,12 +123,6 @@ def saved_support(model: LoadedModel, found: SupportReport, *, ends_at: str) -> 
         "min_cos_bound": found.min_cos_bound,
     }
     return SavedSupport(facts, seen.low, seen.high, found.axis, found.mean_direction, model.final_norm.gain)
-
-
-def _named(kind: str) -> str:
-    """Leave the folders of a file out of what is stored."""
-    word, colon, rest = kind.partition(":")
-    return f"{word}{colon}{Path(rest).name}" if colon else kind
 
 
 def write_support(path: Path, support: SavedSupport) -> None:

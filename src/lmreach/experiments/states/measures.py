@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lmreach.config.targets import TargetKind
 from lmreach.errors import InputError, problem
 from lmreach.experiments.states.stream import state_blocks
 from lmreach.experiments.targets.draw import draw
@@ -206,7 +207,7 @@ def empirical(
         ids = _prompts(model, kinds[turn], length, index, _block_seed(seed, _PROMPT, block))
         return torch.cat([part.float() for part in state_blocks(model, ids)])
 
-    told = ", ".join(kind if ":" not in kind else _own_name(kind) for kind in kinds)
+    told = ", ".join(TargetKind.parse(kind).label for kind in kinds)
     words = f"hidden states of prompts of {length} tokens ({told})"
     return Measure("empirical", words, _PROMPTS * length, seed, False, states)
 
@@ -215,18 +216,11 @@ _NORMS = {"rms": "RMSNorm", "layer": "LayerNorm"}
 
 
 def _prompts(model: LoadedModel, kind: str, length: int, index: int, seed: int) -> Tensor:
-    if kind.partition(":")[0] in ("random", "self", "words"):
+    if TargetKind.parse(kind).word in ("random", "self", "words"):
         return torch.from_numpy(draw(model, kind, _PROMPTS, length, seed=seed).ids)
     # A file has one sequence of pieces: later blocks go on where earlier ones ended.
     ids = draw(model, kind, (index + 1) * _PROMPTS, length, seed=seed).ids
     return torch.from_numpy(ids[index * _PROMPTS :])
-
-
-def _own_name(kind: str) -> str:
-    word, _, path = kind.partition(":")
-    if word == "dataset":
-        return kind
-    return f"{word}:{path.replace(chr(92), '/').rsplit('/', 1)[-1]}"
 
 
 def _missing(name: str, what: str) -> InputError:

@@ -6,19 +6,18 @@ can be paired across m, and a bigger run contains the smaller one.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Int
 
+from lmreach.config.targets import TargetKind
 from lmreach.errors import InputError, problem
 from lmreach.experiments.targets import files as target_files
 from lmreach.models.decode import sample
 from lmreach.models.loaded import LoadedModel
 
 _STREAM = {"random": 1, "self": 2, "words": 3}
-KINDS = "random, self, words, words:FILE, text:FILE, ids:FILE or dataset:NAME"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +60,28 @@ def draw(model: LoadedModel, kind: str, strings: int, n: int, *, seed: int) -> T
     """
     if strings < 1 or n < 1:
         raise InputError(problem("strings and n of at least 1", f"{strings} and {n}", "ask for more"))
-    word, _, rest = kind.partition(":")
-    if word == "random" and not rest:
-        return Targets(kind, _random(model, strings, n, seed))
-    if word == "self" and not rest:
-        return Targets(kind, _self_sampled(model, strings, n, seed))
-    if word == "words":
-        rngs = [np.random.default_rng([seed, _STREAM["words"], i]) for i in range(strings)]
-        named, ids = target_files.random_words(model, Path(rest) if rest else None, rngs, n)
-        return Targets(named, ids)
-    if word in ("text", "ids") and rest:
-        path = Path(rest)
-        content = target_files.read(path, word)
-        cut = target_files.cut_text if word == "text" else target_files.cut_ids
-        return Targets(f"{word}:{path.name}", cut(model, content, path.name, strings, n))
-    if word == "dataset" and rest:
-        name, _, more = rest.partition(":")
-        own = f"{Path(name).name if Path(name).exists() else name}{':' if more else ''}{more}"
-        return Targets(f"dataset:{own}", target_files.from_dataset(model, rest, strings, n))
-    raise InputError(problem(f"targets {KINDS}", repr(kind), "name one of these"))
+    asked = TargetKind.parse(kind)
+    return Targets(asked.label, _ids(model, asked, strings, n, seed))
+
+
+def _ids(
+    model: LoadedModel, asked: TargetKind, strings: int, n: int, seed: int
+) -> Int[np.ndarray, "strings n"]:
+    match asked.word:
+        case "random":
+            return _random(model, strings, n, seed)
+        case "self":
+            return _self_sampled(model, strings, n, seed)
+        case "words":
+            rngs = [np.random.default_rng([seed, _STREAM["words"], i]) for i in range(strings)]
+            return target_files.random_words(model, asked.file, rngs, n)
+        case "dataset":
+            return target_files.from_dataset(model, asked.rest, strings, n)
+        case "text" | "ids":
+            assert asked.file is not None, "parse asks for one"
+            content = target_files.read(asked.file, asked.word)
+            cut = target_files.cut_text if asked.word == "text" else target_files.cut_ids
+            return cut(model, content, asked.file.name, strings, n)
 
 
 def _random(model: LoadedModel, strings: int, n: int, seed: int) -> Int[np.ndarray, "strings n"]:

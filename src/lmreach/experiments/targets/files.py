@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from lmreach.config.written import ids_of
 from lmreach.errors import InputError, problem
 from lmreach.models.loaded import LoadedModel
 
@@ -26,15 +27,30 @@ def read(path: Path, word: str) -> str:
     """
     if not path.is_file():
         raise InputError(problem(f"a file after {word}:", f"'{path}', which is no file", "check the path"))
+    content = text_of(path)
+    if not content.strip():
+        raise InputError(problem("a file with content", f"'{path}', which is empty", "put targets into it"))
+    return content
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a UTF-8 file without the byte order mark that some editors put first.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is not UTF-8.
+    """
     try:
-        content = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
             problem("a UTF-8 text file", f"'{path}' with a bad byte at {error.start}", "convert it to UTF-8")
         ) from error
-    if not content.strip():
-        raise InputError(problem("a file with content", f"'{path}', which is empty", "put targets into it"))
-    return content
+    except OSError as error:
+        raise InputError(
+            problem("a file that can be read", f"'{path}': {error.strerror}", "check the path")
+        ) from error
 
 
 def cut_text(
@@ -57,24 +73,37 @@ def cut_ids(
     model: LoadedModel, content: str, name: str, strings: int, n: int
 ) -> Int[np.ndarray, "strings n"]:
     """Read one string per line, ids separated by spaces or commas; each line is cut to n ids."""
-    lines = [line for line in content.splitlines() if line.strip()]
+    lines = lines_of_ids(content)
     if len(lines) < strings:
         raise InputError(
             problem(
                 f"{strings} lines of ids", f"'{name}' with {len(lines)}", f"lower --strings to {len(lines)}"
             )
         )
-    rows = [_parse_ids(line, name, number, n) for number, line in enumerate(lines[:strings], start=1)]
-    return model.check_ids(np.asarray(rows, dtype=np.int64)).reshape(strings, n)
+    return np.stack([_cut_line(model, line, name, number, n) for number, line in lines[:strings]])
 
 
-def _parse_ids(line: str, name: str, number: int, n: int) -> Sequence[int]:
-    try:
-        row = [int(word) for word in line.replace(",", " ").split()]
-    except ValueError as error:
-        raise InputError(
-            problem("whole numbers", f"{error} in line {number} of '{name}'", "write ids separated by spaces")
-        ) from error
+def lines_of_ids(content: str) -> list[tuple[int, str]]:
+    """Return the lines that hold something, each with its number in the file (from 1)."""
+    return [
+        (number, line) for number, line in enumerate(content.split("\n"), start=1) if line.strip(", \t\r")
+    ]
+
+
+def ids_of_line(model: LoadedModel, line: str, name: str, number: int) -> Int[np.ndarray, " n"]:
+    """Return the ids of a line, each checked to be usable.
+
+    Raises
+    ------
+    InputError
+        Naming the id and its line.
+    """
+    where = f"line {number} of '{name}'"
+    return model.check_ids(ids_of(line, where), where)
+
+
+def _cut_line(model: LoadedModel, line: str, name: str, number: int, n: int) -> Int[np.ndarray, " n"]:
+    row = ids_of_line(model, line, name, number)
     if len(row) < n:
         raise InputError(
             problem(f"at least {n} ids a line", f"{len(row)} in line {number} of '{name}'", "lower --n-max")
@@ -84,8 +113,8 @@ def _parse_ids(line: str, name: str, number: int, n: int) -> Sequence[int]:
 
 def random_words(
     model: LoadedModel, path: Path | None, rngs: Sequence[np.random.Generator], n: int
-) -> tuple[str, Int[np.ndarray, "strings n"]]:
-    """Return the kind's name and one string of random words per generator.
+) -> Int[np.ndarray, "strings n"]:
+    """Return one string of random words per generator.
 
     Parameters
     ----------
@@ -104,9 +133,7 @@ def random_words(
         )
     words = list(dict.fromkeys(line.strip() for line in read(found, "words").splitlines() if line.strip()))
     rows = [_words_to_ids(model, words, rng, n) for rng in rngs]
-    return ("words" if path is None else f"words:{path.name}"), model.check_ids(np.concatenate(rows)).reshape(
-        len(rngs), n
-    )
+    return model.check_ids(np.concatenate(rows)).reshape(len(rngs), n)
 
 
 def _words_to_ids(

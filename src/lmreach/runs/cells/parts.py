@@ -18,8 +18,10 @@ from lmreach.experiments.states.file import SavedSupport, read_support
 from lmreach.experiments.states.measures import Measure
 from lmreach.experiments.states.stream import HiddenSupport
 from lmreach.experiments.targets.draw import draw
+from lmreach.experiments.targets.files import text_of
 from lmreach.maths import plane
 from lmreach.maths.splitting import Splitting
+from lmreach.models import tokens
 from lmreach.models.loaded import LoadedModel
 from lmreach.runs.model_limits import model_limits
 from lmreach.stats.refined import cell_limit, draw_unigram, hit_cells, mean_log_share, slope_ratio
@@ -272,10 +274,7 @@ def _sources(
 
 
 def _text_ids(model: LoadedModel, path: Path) -> Int[np.ndarray, " n"]:
-    try:
-        ids = model.encode(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(problem("a UTF-8 text file", f"'{path}' ({error})", "check the path")) from error
+    ids = model.encode(text_of(path))
     if len(ids) == 0:
         raise InputError(problem("a text with tokens", f"'{path}', which has none", "give another text"))
     return ids
@@ -404,8 +403,14 @@ def _last_state(model: LoadedModel, text: str) -> Float[np.ndarray, " h"]:
 def _start(model: LoadedModel) -> Int[np.ndarray, " n"]:
     """Return the start token where the tokenizer puts one in front of a text, else nothing."""
     bos = model.facts.bos_id
-    usual = [] if model.tokenizer is None else model.tokenizer("a")["input_ids"]
+    usual = [] if model.tokenizer is None else model.tokenizer(_any_text(model))["input_ids"]
     return np.array([bos] if bos is not None and usual[:1] == [bos] else [], dtype=np.int64)
+
+
+def _any_text(model: LoadedModel) -> str:
+    """Return a text that the tokenizer can read, whatever its alphabet: that of a token of its own."""
+    assert model.tokenizer is not None
+    return tokens.decode(model.tokenizer, [int(model.plain_ids[0])])
 
 
 def _levels(scores: Float[np.ndarray, "V 3"], rectangle: plane.Rectangle) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from lmreach.errors import InputError
 from lmreach.experiments.cells.decoder import Decoder, decoder_of
 from lmreach.experiments.cells.rare import RareStopped
 from lmreach.models.loaded import LoadedModel
@@ -15,7 +16,7 @@ from lmreach.runs.cells import parts as cells
 
 __all__ = ["MAP_TEXTS", "cells_section"]
 
-# Beginnings that any model with a tokenizer can read.
+# Beginnings that a model of English goes on with in different ways.
 MAP_TEXTS = ("The capital of France is", "Once upon a time there was a", "The largest planet is")
 _TOKENS = 64  # drawn from each distribution for the mean log share
 _FEWEST_SAMPLES, _FEWEST_JUDGED, _FEWEST_RARE = 1000, 64, 8
@@ -114,7 +115,10 @@ class _Section:
     def map(self) -> _Part:
         if self.model.tokenizer is None:
             return None, "the model has no tokenizer to read texts with"
-        return cells.map_record(self.model, self.decoder, MAP_TEXTS), ""
+        try:
+            return cells.map_record(self.model, self.decoder, MAP_TEXTS), ""
+        except InputError as error:  # these texts are ours: a tokenizer of another alphabet cannot read them
+            return None, str(error)
 
     def judged(self) -> _Part:
         decoder, tokens = self.decoder, None

@@ -124,17 +124,18 @@ def read_target(model: LoadedModel, kind: str) -> Int[np.ndarray, " n"]:
     word, _, rest = kind.partition(":")
     if word not in ("text", "ids") or not rest:
         raise InputError(problem("--target text:FILE or ids:FILE", repr(kind), "name one of these"))
-    path = Path(rest)
+    path = Path(rest).expanduser()
     content = target_files.read(path, word)
     if word == "text":
         ids = model.encode(content.rstrip("\n"))
         if not len(ids):
             raise InputError(problem("a text with tokens", f"none in '{path.name}'", "put text into it"))
         return model.check_ids(ids)
-    first = next(line for line in content.splitlines() if line.strip())
-    count = len(first.replace(",", " ").split())
-    row: np.ndarray = target_files.cut_ids(model, first, path.name, 1, count)[0]
-    return row
+    lines = target_files.lines_of_ids(content)
+    if not lines:
+        raise InputError(problem("a line of ids", f"none in '{path.name}'", "write ids into it"))
+    number, line = lines[0]
+    return target_files.ids_of_line(model, line, path.name, number)
 
 
 def judge(

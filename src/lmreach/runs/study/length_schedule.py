@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lmreach.config.targets import labels
 from lmreach.runs.study.schedule import Chunk, Condition, Skipped
 from lmreach.stats.placement import NEARLY, Standing, gain, next_look, slope_width
 from lmreach.stats.points import point_curve
@@ -206,7 +207,7 @@ class LengthSchedule:
         width: float | None = None,
     ) -> "LengthSchedule":
         """Return a schedule over all pairs, smallest m first; ``most``: trials planned per condition."""
-        kinds = list(dict.fromkeys(targets))
+        kinds = labels(targets)
         conditions = [Condition(kind, m) for m in sorted(set(ms)) for kind in kinds]
         placing = {condition: place(condition) for condition in conditions}
         return cls(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lmreach.config import StudyConfig
+from lmreach.config.targets import labels
 from lmreach.experiments.states.stream import HiddenSupport
 from lmreach.maths.bounds import Limit, tightest
 from lmreach.models.facts import ModelFacts
@@ -418,7 +419,7 @@ def assemble(
         "config": {
             **config.model_dump(mode="json"),
             "model": facts.name,
-            "targets": _display(config.targets),
+            "targets": list(labels(config.targets)),
         },
         "results": {
             "limits": limits_section(limits),
@@ -436,15 +437,6 @@ def assemble(
         "n-samples": dict(strings),
         "provenance": provenance,
     }
-
-
-def _display(targets: Sequence[str]) -> list[str]:
-    """Name files by their own name: results travel, paths do not."""
-    shown = []
-    for target in targets:
-        word, colon, rest = target.partition(":")
-        shown.append(f"{word}{colon}{rest.replace(chr(92), '/').rsplit('/', 1)[-1]}")
-    return shown
 
 
 def reach_arrays(trials: Sequence[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:

@@ -240,6 +240,7 @@ class _Job:
             "search_dtype": search.record.get("dtype"),
             "search_attention": search.record.get("attention"),
             "start_scale": search.record.get("start_scale"),
+            "target_files": self.strings.files(),
         }
 
 

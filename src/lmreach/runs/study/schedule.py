@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Int
 
+from lmreach.config.targets import labels
 from lmreach.stats.accessibility import half_length
 from lmreach.stats.placement import NEARLY, Standing, gain, is_narrow, next_look, slope_width
 from lmreach.stats.posterior import posterior_of_reaches
@@ -99,7 +100,7 @@ class Schedule:
         width: float | None = None,
     ) -> "Schedule":
         """Return a schedule over all pairs, smallest m first."""
-        kinds = list(dict.fromkeys(targets))
+        kinds = labels(targets)
         conditions = [Condition(kind, m) for m in sorted(set(ms)) for kind in kinds]
         return cls(conditions, strings, min(round_size, strings), width)
 

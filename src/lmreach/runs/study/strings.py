@@ -1,11 +1,13 @@
 """Which strings a run asks for, and how long they may get at each m."""
 
+import hashlib
 from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Int
 
 from lmreach.config import StudyConfig
+from lmreach.config.targets import TargetKind, labels
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.cram import check_lengths
 from lmreach.experiments.targets.draw import draw
@@ -30,6 +32,7 @@ class Strings:
 
     def __init__(self, model: LoadedModel, config: StudyConfig, say: Callable[[str], None]) -> None:
         self._model, self._config, self._say = model, config, say
+        self._kinds = labels(config.targets)
         self._drawn: dict[str, Int[np.ndarray, "strings n"]] = {}
 
     def check(self) -> None:
@@ -42,22 +45,29 @@ class Strings:
         """
         for m in self._config.m:
             check_lengths(self._model, m, self.limit(m), self._config.cram)
-        for kind in self._config.targets:
-            if kind.partition(":")[0] in ("text", "ids", "words", "dataset"):
-                self.ids(kind)
-            elif kind not in ("random", "self"):
-                draw(self._model, kind, 1, 1, seed=0)
+        for label in self._kinds:
+            if label not in ("random", "self"):
+                self.ids(label)
         if not self._model.plain_ids.size:
             raise InputError(problem("a model with usable, non-special ids", "none", "check its tokenizer"))
 
-    def ids(self, kind: str) -> Int[np.ndarray, "strings n"]:
-        """Return the strings of a kind, at the longest length any m asks for."""
-        if kind not in self._drawn:
-            self._say(f"drawing {kind} targets")
+    def ids(self, label: str) -> Int[np.ndarray, "strings n"]:
+        """Return the strings of a kind by its label, at the longest length any m asks for."""
+        if label not in self._drawn:
+            self._say(f"drawing {label} targets")
             n = max(self.limit(m) for m in self._config.m)
             asked = self._config.cram
-            self._drawn[kind] = draw(self._model, kind, asked.strings, n, seed=asked.seed).ids
-        return self._drawn[kind]
+            self._drawn[label] = draw(self._model, self._kinds[label], asked.strings, n, seed=asked.seed).ids
+        return self._drawn[label]
+
+    def files(self) -> dict[str, str]:
+        """Return the sha256 of every file of targets that is there, by its label: names alone may agree."""
+        named = {label: TargetKind.parse(kind).file for label, kind in self._kinds.items()}
+        return {
+            label: hashlib.sha256(file.read_bytes()).hexdigest()
+            for label, file in named.items()
+            if file is not None and file.is_file()
+        }
 
     def limit(self, m: int) -> int:
         """Return the length limit at m: what was asked, or 64 tokens a vector, within the context."""

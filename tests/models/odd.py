@@ -46,6 +46,16 @@ class OddBody(PreTrainedModel):
             x = 3 * x
         if oddity == "looks ahead":
             x = x + x.mean(dim=1, keepdim=True)
+        if oddity == "mixes rows":
+            x = x + 0.1 * x.mean(dim=0, keepdim=True)
+        if oddity == "looks ahead a little":
+            x = x + 1e-6 * x.mean(dim=1, keepdim=True)
+        if oddity == "random" and not x.requires_grad and x.shape[0] > 1:
+            x = x + torch.randn_like(x)
+        if oddity == "cut off from its input":
+            x = x.detach()
+        if oddity == "needs long rows" and x.shape[1] < 3:
+            raise ValueError("rows of 3 and more")
         for block in self.pile:
             x = block(x)
         x = x if oddity == "no norm" else self.last(x)

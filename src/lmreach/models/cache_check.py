@@ -5,13 +5,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lmreach.models.checks import CALL_ERRORS, tolerance
 from lmreach.models.decode import Steps
 from lmreach.models.loaded import LoadedModel
-from lmreach.models.probe import tolerance
 
 _PROMPT, _STEPS = 4, 12
-_CALL_ERRORS = (TypeError, ValueError, RuntimeError, IndexError, AttributeError, KeyError)
-"""What a cache of an unknown kind raises when it is not called as it wants to be."""
 
 
 def cache_agrees(loaded: LoadedModel) -> bool:
@@ -26,7 +24,7 @@ def cache_agrees(loaded: LoadedModel) -> bool:
     ids = torch.as_tensor(rng.choice(loaded.usable_ids, size=(1, _PROMPT)))
     try:
         cached, picked = _decode(loaded, loaded.input_vectors(ids))
-    except _CALL_ERRORS:
+    except CALL_ERRORS:
         return False
     sequence = torch.cat([ids, picked], dim=1)
     with torch.no_grad():

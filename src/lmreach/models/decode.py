@@ -90,7 +90,8 @@ class Steps:
             return self.loaded.head_logits(self.loaded.hidden(vectors)[:, -1])
         body = self.loaded.wiring.body
         assert body is not None, "the cache check is only passed by models with a headless body"
-        output = body(inputs_embeds=vectors.to(self.loaded.dtype), use_cache=True, **self._kept)
+        given = self.loaded.wiring.handed_in(vectors)
+        output = body(inputs_embeds=given, use_cache=True, **self._kept)
         self._kept = kept_between_steps(body, output)
         return self.loaded.head_logits(output[0][:, -1])
 

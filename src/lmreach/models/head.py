@@ -1,5 +1,6 @@
 """From the final hidden state to the logits: matrix, bias, factor and soft cap, found by probing."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,22 +14,42 @@ from lmreach.models.trace import Trace
 
 _FAR = 1e4  # far into saturation for every soft cap in use (30 to 50), and still a float16
 _NEAR = 0.5
+_WIDEST = 192.0
 _ROWS = 1024  # of the head's rows are enough to see that it is a linear map
 
 
 @dataclass(frozen=True)
 class HeadShape:
-    """What happens to z = W h + b: logits = scale * z, or cap * tanh(scale * z / cap)."""
+    """What happens to z = W h + b: logits = scale * z, or cap * tanh(scale * z / cap).
+
+    Attributes
+    ----------
+    scale, soft_cap
+        As in the formula; ``soft_cap`` is None where nothing is capped.
+    divides
+        Whether the model divides by 1 / scale instead of multiplying, which rounds differently.
+    widens
+        Whether it goes over to float32 first; otherwise every step is rounded to the format of z, and in 16
+        bits logits that differ in float32 may tie.
+    exact
+        Whether `apply` gave the model's own logits to the last bit when the model was probed.
+    """
 
     scale: float
     soft_cap: float | None
+    divides: bool = False
+    widens: bool = True
+    exact: bool = True
 
     def apply(self, z: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
-        """Map raw head outputs to logits in float32."""
-        z = z.float()
+        """Map raw head outputs to the logits, rounded as the model rounds them, in float32."""
+        if self.widens:
+            z = z.float()
         if self.scale != 1.0:
-            z = z * self.scale
-        return z if self.soft_cap is None else self.soft_cap * torch.tanh(z / self.soft_cap)
+            z = z / _tidy(1 / self.scale) if self.divides else z * self.scale
+        if self.soft_cap is not None:
+            z = torch.tanh(z / self.soft_cap) * self.soft_cap
+        return z.float()
 
 
 def find_head(seen: Trace) -> nn.Module | None:
@@ -76,43 +97,72 @@ def find_shape(
 
     Random weights give logits so small that a soft cap of 30 changes their sixth digit only, so looking at
     real logits cannot tell. Returns None where the logits are no such function of the head's output.
+
+    Notes
+    -----
+    Factor and cap are read off in float64, whatever the model's format. How the model rounds on the way is
+    found by trying each way on numbers of its own format and keeping the one that gives the same bits.
     """
-    near, far, ramp = (
-        torch.tensor(_NEAR),
-        torch.tensor(_FAR),
-        torch.linspace(-192, 192, head_matrix(head).shape[0]),
-    )
-    got_near, got_far, got = _logits_for(model, head, vectors, (near, far, ramp))
-    shape = _solve(float(got_near[0]), float(got_far[0]), tolerance)
-    expected = shape.apply(ramp.to(got.device)).double()
-    fits = (got - expected).abs().max() <= 4 * tolerance * expected.abs().max()
-    return shape if bool(fits) else None
+    rows, device = head_matrix(head).shape[0], vectors.device
+    length = vectors.shape[1]
+    known = torch.tensor([_NEAR, _FAR] * length, dtype=torch.float64, device=device)[:length, None]
+    got_near, got_far = _logits_for(model, head, vectors, known.expand(length, rows))[:2, 0].tolist()
+    scale, soft_cap = _solve(got_near, got_far, tolerance)
+    values = _values(head_matrix(head).dtype, rows * length).to(device).reshape(-1, rows)
+    got = _logits_for(model, head, vectors, values)
+    ways = [
+        HeadShape(scale, soft_cap, divides, widens) for widens in (False, True) for divides in (False, True)
+    ]
+    errors = [float((shape.apply(values).double() - got).abs().max()) for shape in ways]
+    least = min(errors)
+    if not least <= 4 * tolerance * float(got.abs().max()):
+        return None
+    return dataclasses.replace(ways[errors.index(least)], exact=least == 0)
 
 
-def _solve(near: float, far: float, tolerance: float) -> HeadShape:
+def _values(dtype: torch.dtype, count: int) -> Tensor:
+    """Return ``count`` numbers of a format, as they come out of heads: evenly spaced, or spread over all."""
+    plain = torch.linspace(-_WIDEST, _WIDEST, count).to(dtype)
+    if dtype not in (torch.float16, torch.bfloat16):
+        return plain
+    every = torch.arange(1 << 16, dtype=torch.int32).to(torch.int16).view(dtype)
+    every = every[every.abs() <= _WIDEST]  # NaN drops out too
+    picked = torch.linspace(0, len(every) - 1, count - count // 2).long()
+    return torch.cat([plain[: count // 2 * 2 : 2], every[picked]])
+
+
+def _solve(near: float, far: float, tolerance: float) -> tuple[float, float | None]:
     slope = near / _NEAR
     if abs(far - slope * _FAR) <= 4 * tolerance * abs(far):
-        return HeadShape(1.0 if abs(slope - 1) <= tolerance else slope, None)
+        return _tidy(slope), None
     ratio = min(near / far, 1 - 1e-9) if far else 0.0
-    slope = far * float(np.arctanh(ratio)) / _NEAR
-    return HeadShape(1.0 if abs(slope - 1) <= 4 * tolerance else slope, far)
+    return _tidy(far * float(np.arctanh(ratio)) / _NEAR), _tidy(far)
+
+
+def _tidy(value: float) -> float:
+    """Return the number of six digits that a measured one stands for, or itself where it stands for none.
+
+    A model that goes over to float32 shows its constants to seven digits only.
+    """
+    short = float(f"{value:.6g}")
+    return short if abs(short - value) <= 2e-7 * abs(value) else value
 
 
 def _logits_for(
-    model: PreTrainedModel, head: nn.Module, vectors: Float[Tensor, "1 length d"], values: tuple[Tensor, ...]
-) -> list[Float[Tensor, " rows"]]:
-    """Return the model's logits as if the head had put out ``values``, one of them at each position."""
+    model: PreTrainedModel,
+    head: nn.Module,
+    vectors: Float[Tensor, "1 length d"],
+    values: Float[Tensor, "length rows"],
+) -> Float[Tensor, "length rows"]:
+    """Return the model's logits, in float64, as if the head had put out ``values``."""
 
     def replace(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
-        replaced = output.clone()
-        for position, value in enumerate(values):
-            replaced[0, position] = value.to(output)
-        return replaced
+        return values[None].clone()  # later steps may work in place
 
     handle = head.register_forward_hook(replace)
     try:
         with torch.no_grad():
-            logits: Tensor = model(inputs_embeds=vectors[:, : len(values)], use_cache=False).logits
+            logits: Tensor = model(inputs_embeds=vectors.clone(), use_cache=False).logits
     finally:
         handle.remove()
-    return [row.double() for row in logits[0]]
+    return logits[0].double()

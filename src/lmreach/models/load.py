@@ -169,7 +169,7 @@ def _facts(
         bos_id=bos,
         eos_id=eos,
         layers=probed.layers or int(getattr(settings, "num_hidden_layers", 0)),
-        context=getattr(settings, "max_position_embeddings", None),
+        context=probed.context,
         tied_head=wiring.head.weight is wiring.embed.weight,
         head_bias=head_bias(wiring.head) is not None,
         soft_cap=wiring.shape.soft_cap,

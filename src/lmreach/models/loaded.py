@@ -42,6 +42,26 @@ class Wiring:
     head: nn.Module
     shape: HeadShape
 
+    def hidden(
+        self, model: PreTrainedModel, vectors: Float[Tensor, "batch length d"]
+    ) -> Float[Tensor, "batch length h"]:
+        """Return the final hidden states as the head reads them; see `LoadedModel.hidden`."""
+        given = self.handed_in(vectors)
+        if self.body is None:
+            return _run_to_head(model, self.head, given)
+        states: Tensor = self.body(inputs_embeds=given, use_cache=False)[0]
+        return states.to(given.dtype)
+
+    def handed_in(self, vectors: Float[Tensor, "batch length d"]) -> Float[Tensor, "batch length d"]:
+        """Return a copy in the model's dtype: some families scale what they are given in place."""
+        weight: Tensor = self.embed.weight  # type: ignore[assignment]
+        return vectors.to(weight.dtype, copy=True)
+
+    def logits(self, hidden: Float[Tensor, "*shape h"]) -> Float[Tensor, "*shape rows"]:
+        """Return float32 logits of final hidden states: head, bias, factor and soft cap."""
+        weight: Tensor = self.embed.weight  # type: ignore[assignment]
+        return self.shape.apply(self.head(hidden.to(weight.dtype)))
+
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
@@ -114,17 +134,13 @@ class LoadedModel:
         """Return the final hidden states as the head reads them, in the model's dtype.
 
         Gradients flow to ``vectors``. No mask is used: the model is causal, so what stands to the right of a
-        row's last real position does not change it.
+        row's last real position does not change it. ``vectors`` stay as they are.
         """
-        vectors = vectors.to(self.dtype)
-        if self.wiring.body is None:
-            return _run_to_head(self.model, self.wiring.head, vectors)
-        states: Tensor = self.wiring.body(inputs_embeds=vectors, use_cache=False)[0]
-        return states.to(self.dtype)
+        return self.wiring.hidden(self.model, vectors)
 
     def head_logits(self, hidden: Float[Tensor, "*shape h"]) -> Float[Tensor, "*shape rows"]:
-        """Return float32 logits of final hidden states: head, bias, factor and soft cap."""
-        return self.wiring.shape.apply(self.wiring.head(hidden.to(self.dtype)))
+        """Return the model's own logits of final hidden states, rounded as it rounds them, in float32."""
+        return self.wiring.logits(hidden)
 
     def logits_of(
         self, hidden: Float[Tensor, "*batch f h"], ids: Int[Tensor, "*batch k"]

@@ -7,7 +7,7 @@ map of one hidden state per position. Whatever fails is a `ModelError` that name
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,15 +15,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from lmreach.errors import ModelError, problem
+from lmreach.models.checks import CALL_ERRORS, distance, failure, reason, tolerance
+from lmreach.models.context import context_limit
 from lmreach.models.facts import FinalNorm
-from lmreach.models.head import find_head, find_shape, is_linear
+from lmreach.models.free_vectors import check_free_vectors
+from lmreach.models.head import HeadShape, find_head, find_shape, is_linear
 from lmreach.models.loaded import Wiring
 from lmreach.models.norm import final_norm
 from lmreach.models.trace import Trace, trace
 
 _LENGTH = 6
-_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-6, torch.float16: 1e-2, torch.bfloat16: 4e-2}
 
 
 @dataclass(frozen=True)
@@ -36,18 +37,9 @@ class Probe:
     width: int
     hidden_width: int
     rows: int
+    context: int | None
     embedding_scale: float | None
     vector_scale: float
-
-
-def tolerance(model: nn.Module) -> float:
-    """Return how far two passes of this dtype may differ, relative to the largest number compared."""
-    dtype = next(model.parameters()).dtype
-    if dtype not in _TOLERANCE:
-        raise ModelError(
-            problem("weights in float32, float64, float16 or bfloat16", f"{dtype}", "load with dtype float32")
-        )
-    return _TOLERANCE[dtype]
 
 
 def probe(model: PreTrainedModel, usable: Int[np.ndarray, " usable"]) -> Probe:
@@ -71,51 +63,74 @@ def probe(model: PreTrainedModel, usable: Int[np.ndarray, " usable"]) -> Probe:
 
     head = _head(by_vectors)
     head_input = _head_input(by_vectors, head)
-    shape = find_shape(model, head, vectors, model_tolerance)
-    if not is_linear(head, head_input, model_tolerance) or shape is None:
-        _fail(
-            "logits are a scaled linear map of the final state",
-            "logits that follow from W h + b by one factor and at most one tanh soft cap",
-            "something else",
-        )
+    shape = _head_shape(model, head, vectors, head_input)
     blocks = _blocks(model, by_vectors)
     first = next((call.given for call in by_ids.calls if blocks and call.module is blocks[0]), None)
     first_other = next((call.given for call in by_other.calls if blocks and call.module is blocks[0]), None)
     raw = _raw_rows(embed, torch.stack([ids[0, -1], other[0, -1]]))
+    wiring = Wiring(embed, _body(by_vectors, head, vectors, head_input), head, shape)
+    context = _context(model, wiring, vectors)
+    check_free_vectors(model, wiring, vectors, model_tolerance, context)
     return Probe(
-        wiring=Wiring(embed, _body(by_vectors, head, vectors, head_input), head, shape),
+        wiring=wiring,
         final_norm=final_norm(_before(by_vectors, head), head_input, blocks),
         layers=len(blocks),
         width=vectors.shape[-1],
         hidden_width=head_input.shape[-1],
         rows=by_ids.logits.shape[-1],
+        context=context,
         embedding_scale=_ratio(_last_difference(first, first_other), raw[0] - raw[1], model_tolerance),
         vector_scale=_vector_scale(first, first_other, vectors, other_vectors, model_tolerance),
     )
-
-
-def _fail(check: str, expected: str, got: str) -> NoReturn:
-    remedy = "this model cannot be measured: use a causal language model whose inputs are plain vectors"
-    raise ModelError(f"check '{check}' failed: {problem(expected, got, remedy)}")
 
 
 def _run(check: str, model: PreTrainedModel, **inputs: Tensor) -> Trace:
     """Trace a pass; what a model of another kind raises when it is called like this fails the check."""
     try:
         return trace(model, **inputs)
-    except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
+    except CALL_ERRORS as error:
         expected = f"an output with logits from {', '.join(inputs)} and use_cache=False"
-        _fail(
-            check,
-            expected,
-            f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}",
+        raise failure(check, expected, reason(error)) from error
+
+
+def _head_shape(
+    model: PreTrainedModel,
+    head: nn.Module,
+    vectors: Float[Tensor, "1 length d"],
+    head_input: Float[Tensor, "1 length h"],
+) -> HeadShape:
+    allowed = tolerance(model)
+    try:
+        shape = find_shape(model, head, vectors, allowed) if is_linear(head, head_input, allowed) else None
+    except CALL_ERRORS:  # code that does more with the head's output than numbers of any kind allow
+        shape = None
+    if shape is None:
+        raise failure(
+            "logits are a scaled linear map of the final state",
+            "logits that follow from W h + b by one factor and at most one tanh soft cap",
+            "something else",
         )
+    if not shape.exact and torch.finfo(head_input.dtype).bits < 32:
+        raise failure(
+            "logits are rounded step by step",
+            f"factor and soft cap applied in {head_input.dtype} or in float32",
+            "logits of other bits (loading in float32 may do)",
+        )
+    return shape
+
+
+def _context(model: PreTrainedModel, wiring: Wiring, vectors: Float[Tensor, "1 length d"]) -> int | None:
+    try:
+        return context_limit(model, lambda some: wiring.hidden(model, some), wiring.embed, vectors)
+    except CALL_ERRORS as error:
+        expected = "passes of several lengths"
+        raise failure("vectors can be handed in", expected, reason(error)) from error
 
 
 def _probe_ids(usable: Int[np.ndarray, " usable"], device: torch.device) -> tuple[Tensor, Tensor]:
     """Return two rows of ids, shape (1, length), that differ in the last one only."""
     if len(usable) < 2:
-        _fail("two tokens to choose from", "at least 2 usable ids", str(len(usable)))
+        raise failure("two tokens to choose from", "at least 2 usable ids", str(len(usable)))
     rng = np.random.default_rng(0)
     drawn = rng.choice(usable, size=_LENGTH + 1, replace=len(usable) <= _LENGTH)
     while drawn[-1] == drawn[-2]:
@@ -132,7 +147,9 @@ def _find_embed(seen: Trace, ids: Int[Tensor, "1 length"]) -> nn.Module:
         is_table = isinstance(weight, Tensor) and weight.ndim == 2 and call.result is not None
         if is_table and call.given is not None and torch.equal(call.given, ids):
             return call.module
-    _fail("one module turns ids into vectors", "a module with a token table that is given the ids", "none")
+    raise failure(
+        "one module turns ids into vectors", "a module with a token table that is given the ids", "none"
+    )
 
 
 def _vectors(embed: nn.Module, ids: Int[Tensor, "1 length"]) -> Float[Tensor, "1 length d"]:
@@ -149,43 +166,39 @@ def _raw_rows(embed: nn.Module, ids: Int[Tensor, " n"]) -> Float[Tensor, "n d"]:
 def _check_finite(seen: Trace) -> None:
     if not bool(torch.isfinite(seen.logits).all()):
         got = f"infinities or NaN with weights in {next(iter(_dtypes(seen)))}"
-        _fail("logits are finite", "finite logits for a few tokens", f"{got} (a wider dtype may do)")
+        raise failure("logits are finite", "finite logits for a few tokens", f"{got} (a wider dtype may do)")
 
 
 def _dtypes(seen: Trace) -> set[torch.dtype]:
     return {p.dtype for call in seen.calls for p in call.module.parameters(recurse=False)}
 
 
-def _distance(a: Tensor, b: Tensor) -> float:
-    """Return the largest difference relative to the largest number."""
-    a, b = a.double(), b.double()
-    return float((a - b).abs().max() / torch.maximum(a.abs().max(), b.abs().max()).clamp_min(1e-30))
-
-
 def _check_agreement(by_ids: Trace, by_vectors: Trace, allowed: float) -> None:
-    distance = _distance(by_ids.logits, by_vectors.logits)
-    if not distance <= allowed:
-        _fail(
+    far = distance(by_ids.logits, by_vectors.logits)
+    if not far <= allowed:
+        raise failure(
             "ids and vectors agree",
             f"the same logits from ids and from their vectors as inputs_embeds (within {allowed:g})",
-            f"a relative difference of {distance:.3g}",
+            f"a relative difference of {far:.3g}",
         )
 
 
 def _check_causal(first: Trace, second: Trace, allowed: float) -> None:
-    distance = _distance(first.logits[:, :-1], second.logits[:, :-1])
-    if not distance <= allowed:
-        _fail(
+    far = distance(first.logits[:, :-1], second.logits[:, :-1])
+    if not far <= allowed:
+        raise failure(
             "a later token changes no earlier logits",
             f"logits before the last position that do not depend on the last token (within {allowed:g})",
-            f"a relative difference of {distance:.3g}",
+            f"a relative difference of {far:.3g}",
         )
 
 
 def _head(seen: Trace) -> nn.Module:
     head = find_head(seen)
     if head is None or len(seen.of(head)) != 1:
-        _fail("one module makes the logits", "a module with a (rows, h) matrix, called once per pass", "none")
+        raise failure(
+            "one module makes the logits", "a module with a (rows, h) matrix, called once per pass", "none"
+        )
     return head
 
 
@@ -212,7 +225,7 @@ def _body(
             continue
         if "inputs_embeds" in inspect.signature(call.module.forward).parameters:
             with torch.no_grad():
-                alone = call.module(inputs_embeds=vectors, use_cache=False)[0]
+                alone = call.module(inputs_embeds=vectors.clone(), use_cache=False)[0]
             return call.module if _same(alone, head_input) else None
     return None
 

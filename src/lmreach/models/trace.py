@@ -51,7 +51,8 @@ def trace(model: PreTrainedModel, **inputs: Tensor) -> Trace:
     handles = [m.register_forward_hook(record(n), with_kwargs=True) for n, m in model.named_modules()]
     try:
         with torch.no_grad():
-            output = model(**inputs, use_cache=False)
+            # A pass may change its inputs in place, and the next one is to be given the same.
+            output = model(**{name: each.clone() for name, each in inputs.items()}, use_cache=False)
     finally:
         for handle in handles:
             handle.remove()

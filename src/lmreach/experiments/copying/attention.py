@@ -116,7 +116,7 @@ def _weights(
     before = model.model.config._attn_implementation
     model.model.set_attn_implementation("eager")
     try:
-        output = body(inputs_embeds=vectors.to(model.dtype), use_cache=False, output_attentions=True)
+        output = body(inputs_embeds=model.wiring.handed_in(vectors), use_cache=False, output_attentions=True)
     finally:
         model.model.set_attn_implementation(before)
     found = [one for one in output.attentions or () if one is not None]

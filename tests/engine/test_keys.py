@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lmreach.config import CramConfig
-from lmreach.engine.keys import cram_key, key_seed, occurrences
+from lmreach.engine.keys import cram_key, digest, key_seed, occurrences
 
 BASE = {
     "fingerprint": "f" * 16,
@@ -59,10 +59,29 @@ def test_a_trial_at_one_length_is_that_of_its_target(protocol: str) -> None:
     assert cram_key(**limits[0]) != cram_key(**limits[1])
 
 
-def test_a_key_is_the_same_in_every_process_and_version() -> None:
-    """Frozen: a changed key would orphan every stored run."""
-    assert cram_key(**BASE) == cram_key(**{**BASE, "target": np.array([1, 2, 3], dtype=np.int32)})
-    assert len(cram_key(**BASE)) == 32
+PINNED = [
+    ({}, "86db79399607fcc5e8ac230867ec32ab", 242227271483563000),
+    ({"start_scale": 10.0, "seed": 7}, "b17b88089409bf4d70b401f29ec17dab", 338801796256691120),
+    ({"protocol": "fixed"}, "99c47d4c8c94ca3960b2b47ab2c5bc2d", 255601394639831320),
+    ({"protocol": "published"}, "882529dbbd8e79acd7df41239ea98e82", 731744890509581842),
+    ({"prefix": "a"}, "5d266896f8adecc88d2b51ca6c90c3ed", 664460876912344690),
+]
+
+
+@pytest.mark.parametrize(("settings", "key", "draw"), PINNED)
+def test_a_key_and_its_seed_are_the_same_in_every_process_and_version(
+    settings: dict, key: str, draw: int
+) -> None:
+    """Values of the version that made the recorded runs: another key would orphan them all."""
+    asked = {**BASE, "config": CramConfig(**settings)}
+    assert cram_key(**asked) == key
+    assert cram_key(**{**asked, "target": np.array([1, 2, 3], dtype=np.int32)}) == key
+    assert key_seed(key, 0).integers(1 << 60) == draw
+
+
+def test_occurrences_and_digests_are_pinned_too() -> None:
+    assert cram_key(**BASE, occurrence=2) == "ad850e72d2d9d53b208626c52d73cf71"
+    assert digest({"b": [1, 2.5, None], "a": "é"}) == "84afbf1d4853005f9dd0c81cb1819b53"
 
 
 def test_equal_strings_are_trials_of_their_own() -> None:

@@ -158,14 +158,15 @@ def emitted_prefix(
     """
     prompt = _checked_prompt(loaded, vectors[None], len(target), frame)
     steps = Steps(loaded, prompt)
+    ids = torch.from_numpy(np.ascontiguousarray(target, dtype=np.int64)).to(loaded.device)
     smallest: float | None = None
-    for reach, wanted in enumerate(target):
-        emitted, gap = top_and_gap(steps.logits[0])
-        if emitted != wanted or not 0 < gap < np.inf:
+    for reach in range(len(target)):
+        gap = lead(steps.logits, ids[reach : reach + 1])
+        if not bool(leads(gap)):
             return Emission(reach, smallest)
-        smallest = gap if smallest is None else min(gap, smallest)
+        smallest = float(gap) if smallest is None else min(float(gap), smallest)
         if reach + 1 < len(target):
-            steps.push(torch.as_tensor([emitted]))
+            steps.push(ids[reach : reach + 1])
     return Emission(len(target), smallest)
 
 
@@ -222,6 +223,18 @@ def sample(
         if len(columns) < n:
             steps.push(columns[-1])
     return torch.stack(columns, dim=1)
+
+
+def lead(logits: Float[Tensor, "p rows"], ids: Int[Tensor, " p"]) -> Float[Tensor, " p"]:
+    """Return an id's logit minus the largest other, at each position."""
+    own = ids[:, None]
+    others = logits.scatter(1, own, -torch.inf).amax(dim=1)
+    return logits.gather(1, own)[:, 0] - others
+
+
+def leads(gap: Float[Tensor, " p"]) -> Bool[Tensor, " p"]:
+    """Say what a `lead` must be for the id to count as emitted: above 0, a tie is none, and a number."""
+    return (gap > 0) & (gap < torch.inf)
 
 
 def top_and_gap(logits: Float[Tensor, " rows"]) -> tuple[int, float]:

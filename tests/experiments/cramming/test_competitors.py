@@ -9,10 +9,12 @@ import torch
 
 from lmreach.config import CramConfig
 from lmreach.experiments.cramming import cram as engine
-from lmreach.experiments.cramming.competitors import EVERY, Competitors, score_among
+from lmreach.experiments.cramming.competitors import EVERY, FROM_ROWS, Competitors, score_among
 from lmreach.experiments.cramming.scoring import score
 from lmreach.experiments.targets.draw import draw
+from lmreach.models.decode import emitted_prefix
 from lmreach.models.load import load
+from lmreach.models.search_copy import twin
 from lmreach.models.tiny import tiny
 from tests.experiments.cramming.company import equal, far_apart, outcomes, walk
 
@@ -120,3 +122,45 @@ def few_competitors():
     patched.enter_context(patch.object(engine, "FROM_ROWS", 1))
     patched.enter_context(patch("lmreach.experiments.cramming.competitors.KEPT", 64))
     return patched
+
+
+def sixteen_bit_searches():
+    """A 16-bit model scored against competitors, and one whose steps are taken on a copy."""
+    half = twin(load("builtin:random"), torch.bfloat16)
+    return [(half, None, 1), (half, twin(half, torch.float32), FROM_ROWS)]
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["competitors", "search copy"])
+def test_on_a_16_bit_model_what_is_stored_is_what_was_seen_to_lead(way: int) -> None:
+    """Ties are common there. When they counted, 15 of these strings ended at less than had been shown."""
+    model, search, rows = sixteen_bit_searches()[way]
+    ids = draw(model, "random", 16, 24, seed=5).ids
+    starts = [np.random.default_rng(i) for i in range(16)]
+    with few_competitors(), patch.object(engine, "FROM_ROWS", rows):
+        config = CramConfig(max_steps=80, start_scale=1.0)
+        found = engine.cram(model, ids, 4, config, generators=starts, batch_size=16, search=search)
+    assert all(one.dtype == torch.bfloat16 for one in model.model.parameters())
+    assert max(one.reach for one in found) >= 5
+    for one, target in zip(found, ids, strict=True):
+        emission = emitted_prefix(model, torch.from_numpy(one.vectors), target)
+        assert (one.reach, one.smallest_gap) == (emission.reach, emission.smallest_gap)
+        assert one.reach >= one.proposed
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["competitors", "search copy"])
+def test_a_tied_iterate_never_takes_the_place_of_one_that_leads(way: int) -> None:
+    """The third id has a twin with the same row: the first two may come out, and their vectors stay."""
+    inner = tiny("llama", tie_word_embeddings=False)
+    with torch.no_grad():
+        inner.lm_head.weight[9] = inner.lm_head.weight[5]
+    model = twin(load(inner), torch.bfloat16)
+    search = (None, twin(model, torch.float32))[way]
+    ids = draw(model, "random", 8, 4, seed=1).ids
+    ids[np.isin(ids, [5, 9])] = 6
+    ids[:, 2] = 5
+    starts = [np.random.default_rng(i) for i in range(8)]
+    with patch.object(engine, "FROM_ROWS", (1, FROM_ROWS)[way]):
+        config = CramConfig(max_steps=60, start_scale=1.0)
+        found = engine.cram(model, ids, 2, config, generators=starts, batch_size=8, search=search)
+    assert [one.reach for one in found] == [2] * 8
+    assert [one.proposed for one in found] == [2] * 8

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from lmreach.config import CramConfig
 from lmreach.errors import InputError
+from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.cramming.published import PublishedSettings, cram_published
+from lmreach.experiments.cramming.start_scale import choose_start_scale
 from lmreach.models.search_copy import twin
 
 QUICK = PublishedSettings(lr=0.3, max_steps=150, patience=100)
@@ -88,3 +91,12 @@ def test_what_was_running_when_asked_to_stop_is_not_told(random_model) -> None:
     )
     assert [one.outcome for one in found] == ["stopped"] * 2
     assert not told
+
+
+def test_the_plain_optimiser_refuses_its_settings(random_model) -> None:
+    """Its learning rate is absolute and its trials are others: 0.01 of our units would reach nothing."""
+    config = CramConfig(protocol="published")
+    with pytest.raises(InputError, match=r"protocol frontier or fixed; got published; call .*cram_published"):
+        cram(random_model, targets(1, 4), 1, config, generators=generators(1), batch_size=1)
+    with pytest.raises(InputError, match="frontier or fixed"):
+        choose_start_scale(random_model, config)

@@ -2,8 +2,12 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lmreach.experiments.cramming import scoring
+from lmreach.experiments.cramming.competitors import score_among
+from lmreach.models.decode import lead, leads
 from lmreach.models.load import load
 from lmreach.models.tiny import tiny
 
@@ -81,3 +85,56 @@ def test_near_is_the_prefix_with_some_slack() -> None:
     assert tight.prefix.tolist() == tight.near.tolist() == loose.prefix.tolist() == [1]
     assert loose.near.tolist() == [3]
     assert scoring.emitted(model, hidden, ids).tolist() == [1]
+
+
+def with_equal_rows(family: str = "llama"):
+    """A model in which ids 5 and 9 have the same row, so that neither can ever lead."""
+    inner = tiny(family, tie_word_embeddings=False)
+    with torch.no_grad():
+        inner.lm_head.weight[9] = inner.lm_head.weight[5]
+    return load(inner)
+
+
+def test_a_tie_is_no_lead_in_any_of_the_passes() -> None:
+    """Decoding, the pass that checks proposals and both scorings agree: the first id of a tie is not out."""
+    model = with_equal_rows()
+    row = model.head_weight[5].float()
+    hidden = (20 * row / row.square().mean().sqrt()).expand(1, 3, -1).clone()
+    hidden[0, 0] = 20 * model.head_weight[7].float()
+    logits = model.head_logits(hidden)
+    assert logits[0, 1].argmax() == 5
+    assert logits[0, 1, 5] == logits[0, 1, 9]
+    ids = torch.tensor([[int(logits[0, 0].argmax()), 5, 5]])
+    scored = torch.ones(1, 3, dtype=torch.bool)
+    assert lead(logits[0], ids[0])[1:].tolist() == [0, 0]
+    assert leads(lead(logits[0], ids[0])).tolist() == [True, False, False]
+    assert scoring.emitted(model, hidden, ids).tolist() == [1]
+    everything = torch.arange(model.facts.rows)[None]
+    whole = scoring.score(model, hidden, ids, scored)
+    few = score_among(model, hidden, ids, scored, everything, unsolved=torch.ones(1))
+    for found in (whole, few):
+        assert (found.prefix.tolist(), found.hits.tolist()) == ([1], [1])
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=2, max_size=5),
+    st.sampled_from([1e-8, 1.0, 1e4]),
+    st.data(),
+)
+def test_hits_are_strict_leads_however_close_the_logits(values: list[int], unit: float, data) -> None:
+    """The reference in one line; units so small that two shares round to the same number, too."""
+    at = data.draw(st.integers(0, len(values) - 1))
+    logits, ids = torch.tensor([values], dtype=torch.float32) * unit, torch.tensor([at])
+    strict = all(values[at] > other for i, other in enumerate(values) if i != at)
+    one = torch.ones(1)
+    _, hit, near, _ = scoring.softmax_gradient(logits, ids, one, one, 0.0)
+    assert bool(leads(lead(logits, ids))) is bool(hit) is strict
+    assert bool(near) is (values[at] == max(values))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_leads_nothing(value: float) -> None:
+    logits, ids = torch.tensor([[value, 1.0, 0.0]]), torch.tensor([0])
+    assert not bool(leads(lead(logits, ids)))
+    one = torch.ones(1)
+    assert not bool(scoring.softmax_gradient(logits, ids, one, one, 0.0)[1])

@@ -156,9 +156,11 @@ def cram(
     Raises
     ------
     InputError
-        See `check_lengths`; also when there are fewer generators than strings.
+        See `check_lengths`; also for the protocol ``published`` (`cramming.published` runs that), and when
+        there are fewer generators than strings.
     """
     strings, n = targets.shape
+    check_protocol(config)
     check_lengths(model, m, n, config)
     if len(generators) != strings:
         raise InputError(problem(f"{strings} generators", f"{len(generators)}", "pass one per string"))
@@ -173,6 +175,13 @@ def cram(
         if not bool(keep.all()):
             rows = run.fill(rows.select(keep) if bool(keep.any()) else None, waiting, batch_size)
     return sorted(run.finished, key=lambda result: result.index)
+
+
+def check_protocol(config: CramConfig) -> None:
+    """Refuse the published protocol: its settings mean other things here, and its trials are other trials."""
+    if config.protocol == "published":
+        remedy = "call experiments.cramming.published.cram_published, or run_study with this config"
+        raise InputError(problem("protocol frontier or fixed", "published", remedy))
 
 
 class _Run:

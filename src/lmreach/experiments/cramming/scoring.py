@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lmreach.models.decode import lead, leads
 from lmreach.models.loaded import LoadedModel
 
 # Logits held at once: 2^23 float32 are 32 MiB, large enough that products run at full rate.
@@ -21,11 +22,11 @@ class Score:
     loss
         Mean cross-entropy in nats over the row's scored positions, shape (r,).
     prefix
-        Number of leading target ids that are the argmax in this teacher-forced pass, shape (r,).
+        Number of target ids before the first that does not lead in this teacher-forced pass, shape (r,).
     near
-        The same, counting a target id as the argmax when its logit is within the slack of the largest.
+        The same, counting a target id as leading when its logit is within the slack of the largest.
     hits
-        Number of scored target ids that are the argmax, wherever they stand, shape (r,).
+        Number of scored target ids that lead, wherever they stand, shape (r,).
     hidden_grad
         Gradient of the summed loss at the hidden states, shape (r, f, h).
     """
@@ -58,7 +59,7 @@ def score(
     scored
         Which positions count; each row's are a leading run of at least one.
     unsolved
-        Weight, in the gradient, of a position whose target id is not the argmax, beside 1 for one whose is;
+        Weight, in the gradient, of a position whose target id does not lead, beside 1 for one whose does;
         for all rows or for each.
     slack
         Share of the largest logit by which a target's may fall short and still count in ``near``: about the
@@ -118,7 +119,8 @@ def softmax_gradient(
     """Return cross-entropies, hits, near hits, and the gradient of the weighted sum at the logits.
 
     Written out because passes over the logits took a third of the time of head and loss: one softmax
-    serves loss, gradient and, with the target's own entry taken out, the argmax. Equal logits are no hit.
+    serves loss, gradient and, with the target's own entry taken out, the hits. Shares are ordered as logits
+    are; where two round to the same number, the logits say which one `leads`.
     """
     at = ids[:, None]
     own, largest = logits.gather(1, at), logits.amax(dim=1, keepdim=True)
@@ -126,6 +128,9 @@ def softmax_gradient(
     mine = shares.gather(1, at)
     rest = shares.scatter_(1, at, 0.0).amax(dim=1, keepdim=True)
     hit = mine > rest
+    level = (mine == rest)[:, 0]
+    if bool(level.any()):
+        hit[level, 0] = leads(lead(logits[level], ids[level]))
     pull = torch.where(hit, weight[:, None], heavy[:, None])
     loss = largest - own - torch.maximum(mine, rest).log()
     grad = shares.mul_(pull).scatter_(1, at, (mine - 1) * pull)
@@ -156,8 +161,8 @@ def leading(hit: Bool[Tensor, "r f"]) -> Int[Tensor, " r"]:
 
 @torch.no_grad()
 def emitted(model: LoadedModel, hidden: Float[Tensor, "r f h"], ids: Int[Tensor, "r f"]) -> Int[Tensor, " r"]:
-    """Return the number of leading ids that are the argmax, from final hidden states; no gradient."""
-    flat = hidden.flatten(0, 1)
+    """Return how many ids come out before the first that does not, from final hidden states; no gradient."""
     chunk = max(1, _LOGITS_AT_ONCE // model.facts.rows)
-    top = torch.cat([model.head_logits(some).argmax(dim=-1) for some in flat.split(chunk)])
-    return leading(top.reshape(ids.shape) == ids)
+    parts = zip(hidden.flatten(0, 1).split(chunk), ids.flatten().split(chunk), strict=True)
+    hit = torch.cat([leads(lead(model.head_logits(some), own)) for some, own in parts])
+    return leading(hit.reshape(ids.shape))

@@ -2,10 +2,8 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
-from gguf import GGUFWriter
 
 from lmreach.config import LoadConfig
 from lmreach.errors import ModelError
@@ -14,59 +12,7 @@ from lmreach.models.decode import greedy
 from lmreach.models.load import load
 from lmreach.models.tiny import tiny
 from tests.models.common import random_vectors
-
-LETTERS = "abcdefghijklmnopqrstuvwxyzĠ"
-RENAMED = {
-    "model.embed_tokens": "token_embd",
-    "model.norm": "output_norm",
-    "lm_head": "output",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-    "post_attention_layernorm": "ffn_norm",
-    "input_layernorm": "attn_norm",
-    "model.layers": "blk",
-}
-
-
-def write_gguf(path, model, *, without=()):
-    """Write a tiny Qwen2 as GGUF; a tied head is not stored."""
-    settings = model.config
-    writer = GGUFWriter(path, "qwen2")
-    writer.add_name("tiny")
-    writer.add_context_length(settings.max_position_embeddings)
-    writer.add_embedding_length(settings.hidden_size)
-    writer.add_block_count(settings.num_hidden_layers)
-    writer.add_feed_forward_length(settings.intermediate_size)
-    writer.add_head_count(settings.num_attention_heads)
-    writer.add_head_count_kv(settings.num_key_value_heads)
-    writer.add_rope_freq_base(settings.rope_parameters["rope_theta"])
-    writer.add_layer_norm_rms_eps(settings.rms_norm_eps)
-    writer.add_vocab_size(settings.vocab_size)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_token_list(
-        ["<s>", "</s>", *LETTERS, *(f"{a}{b}" for a in "abcd" for b in "efghijklm")][: settings.vocab_size]
-    )
-    writer.add_token_types([3, 3, *[1] * (settings.vocab_size - 2)])
-    writer.add_token_merges(
-        [f"{a} {b}" for a in "abcd" for b in "efghijklm"][: settings.vocab_size - 2 - len(LETTERS)]
-    )
-    writer.add_bos_token_id(0)
-    writer.add_eos_token_id(1)
-    for name, parameter in model.named_parameters():
-        new = name
-        for old, short in RENAMED.items():
-            new = new.replace(old, short)
-        if new not in without:
-            writer.add_tensor(new, parameter.detach().numpy().astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+from tests.models.gguf_writing import write_gguf
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +38,7 @@ def test_a_file_is_converted_once_and_told_where_it_is_kept(file, model, own_cac
     assert len(lines) == 1
     assert "converting tiny.gguf once" in lines[0]
     assert str(own_cache) in lines[0]
-    monkeypatch.setattr(gguf_file, "_convert", lambda path: pytest.fail("converted again"))
+    monkeypatch.setattr(gguf_file, "_convert", lambda *given: pytest.fail("converted again"))
     again = load(file, progress=lines.append)
     assert len(lines) == 1
     assert first.facts == again.facts
@@ -130,7 +76,7 @@ def test_a_missing_tensor_is_named(tmp_path, model):
 @pytest.mark.parametrize("keep", [-100, 2000, 30, 5])
 def test_a_file_cut_short_is_refused(file, keep, monkeypatch):
     file.write_bytes(file.read_bytes()[:keep])
-    monkeypatch.setattr(gguf_file, "_convert", lambda path: pytest.fail("converted"))
+    monkeypatch.setattr(gguf_file, "_convert", lambda *given: pytest.fail("converted"))
     with pytest.raises(
         ModelError, match=r"expected a whole GGUF file tiny\.gguf; got .*; fetch or copy"
     ) as raised:

@@ -11,7 +11,7 @@ from lmreach.errors import ModelError
 from lmreach.models.gguf_header import read_header, write_outline
 from lmreach.models.stored import GgufFile
 from lmreach.models.tiny import tiny
-from tests.models.test_gguf import write_gguf
+from tests.models.gguf_writing import write_gguf
 
 
 @pytest.fixture(scope="module")

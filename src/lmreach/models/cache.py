@@ -11,7 +11,7 @@ from pathlib import Path
 from lmreach.errors import OutputError, problem
 
 _META = "lmreach.json"
-_FORMAT = 1  # raised when what is written into an entry changes
+_FORMAT = 2  # raised when what is written into an entry changes
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -72,6 +73,7 @@ def bring_in(folder: Path, name: str, config: LoadConfig, device: torch.device) 
     options = {"local_files_only": True, "trust_remote_code": config.trust_remote_code}
     try:
         settings = AutoConfig.from_pretrained(folder, **options)
+        check_causal(settings, name)
         pair: Any = AutoModelForCausalLM.from_pretrained(
             folder, config=settings, dtype=dtype, output_loading_info=True, **options
         )
@@ -82,6 +84,31 @@ def bring_in(folder: Path, name: str, config: LoadConfig, device: torch.device) 
     tokenizer = load_tokenizer(folder, name, options)
     model.to(device)
     return BroughtIn(name, model, tokenizer, found.stored_dtype, notes=notes)
+
+
+def check_causal(settings: Any, name: str) -> None:
+    """Refuse settings of a model that is no causal language model, saying what it is.
+
+    Raises
+    ------
+    ModelError
+        transformers has no causal language model for them.
+    """
+    if type(settings) in MODEL_FOR_CAUSAL_LM_MAPPING or "AutoModelForCausalLM" in _own_classes(settings):
+        return
+    made = ", ".join(getattr(settings, "architectures", None) or ()) or "no architecture named"
+    raise ModelError(
+        problem(
+            "a causal language model (one that goes on with a text)",
+            f"{name}, a {settings.model_type} ({made})",
+            "give a decoder-only model such as a Llama, Gemma, Qwen or GPT-NeoX",
+        )
+    )
+
+
+def _own_classes(settings: Any) -> dict[str, str]:
+    """Return the classes that code shipped with a checkpoint brings for transformers' own names."""
+    return getattr(settings, "auto_map", None) or {}
 
 
 def placed(model: PreTrainedModel, device: torch.device, dtype: DType) -> PreTrainedModel:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
@@ -39,9 +40,14 @@ _NUMBERS = {
     11: "i8",
     12: "f8",
 }
+_BOOL = 7
 _U32 = 4  # bytes
 _LONGEST = 1024  # longer arrays are tables of the tokenizer
 _DIMENSIONS = 8  # more than any tensor has; a larger number means that something else was read
+
+
+Value = str | int | float | bool | list[Any] | None
+"""What a metadata entry may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,21 @@ class Header:
             found.append(raw[at + 8 : at + 8 + length])
             at += 8 + length
         return found
+
+    def value(self, key: str) -> Value:
+        """Return what an entry holds, strings decoded; None without one of this name."""
+        entry = self.entries.get(key)
+        if entry is None:
+            return None
+        if entry.inner == _STRING:
+            return self.text(key) if entry.kind != _ARRAY else [t.decode("utf-8") for t in self.texts(key)]
+        if entry.kind == _ARRAY:
+            return list(self.numbers(key).tolist())
+        dtype = np.dtype(self.order + _NUMBERS[entry.kind])
+        with self.path.open("rb") as file:
+            file.seek(entry.begin + _U32)
+            number = np.frombuffer(file.read(dtype.itemsize), dtype=dtype)[0].item()
+        return bool(number) if entry.kind == _BOOL else number
 
     def text(self, key: str) -> str | None:
         """Return a string, or None without one of this name."""

@@ -7,7 +7,6 @@ model is loaded and a note says so.
 """
 
 import dataclasses
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from lmreach.config import LoadConfig
 from lmreach.models import builtin, checkpoint, norm, skeleton, tokens
 from lmreach.models.facts import FinalNorm
 from lmreach.models.folder import LIBRARY_ERRORS, load_tokenizer
-from lmreach.models.gguf_header import Header, read_header, write_outline
+from lmreach.models.gguf_header import read_header
+from lmreach.models.gguf_meaning import meaning_of
 from lmreach.models.hub import fetch
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
@@ -152,7 +152,7 @@ def _from_folder(folder: Path, name: str, config: LoadConfig) -> Parts:
 
 def _from_gguf(path: Path, config: LoadConfig) -> Parts:
     header = read_header(path)
-    settings = _gguf_settings(header)
+    settings = meaning_of(header).settings
     tensors = GgufFile(header)
     small = skeleton.build(settings, config)
     wiring = small.probed.wiring
@@ -172,16 +172,6 @@ def _from_gguf(path: Path, config: LoadConfig) -> Parts:
             np.zeros(width) if bias is None else factor * _vector(tensors, small.norm.name, "bias", width),
         )
     return _parts(path.name, small, tensors, (rows, usable, np.setdiff1d(usable, special)), final)
-
-
-def _gguf_settings(header: Header) -> Any:
-    """Let transformers read the settings, from a copy without the token tables (with them: 14 s)."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_outline(header, Path(folder) / header.path.name)
-        try:
-            return AutoConfig.from_pretrained(folder, gguf_file=header.path.name, local_files_only=True)
-        except LIBRARY_ERRORS as error:
-            raise NeedsWhole(f"its metadata was not understood ({type(error).__name__})") from error
 
 
 def _vector(tensors: Tensors, module: str, leaf: str, width: int) -> Float[np.ndarray, " d"]:

@@ -213,3 +213,10 @@ def test_a_preset_follows_task_and_length() -> None:
             plain = CopyTask(task)
             assert config.shortest == plain.least
             check_fit(plain, longest, config.pack)
+
+
+def test_half_precision_on_a_cpu_is_refused(tmp_path) -> None:
+    """It would train in float32 there, and the record would say fp16."""
+    config = CopyTrainConfig(precision="fp16", device="cpu")
+    with pytest.raises(InputError, match=r"precision no or bf16 on a CPU; got --precision fp16"):
+        train(config, tmp_path / "a")

@@ -336,6 +336,11 @@ def _check_shortest(task: CopyTask, config: CopyTrainConfig) -> None:
 def _accelerator(config: CopyTrainConfig) -> Accelerator:
     """Return what knows device and precision; one process may train several models with different ones."""
     AcceleratorState._reset_state(reset_partial_state=True)
+    plain = Accelerator(cpu=config.device == "cpu")
+    if config.precision == "fp16" and plain.device.type == "cpu":
+        got = "--precision fp16 on a CPU, which would train in float32 without a word"
+        raise InputError(problem("precision no or bf16 on a CPU", got, "use bf16, or a GPU"))
+    AcceleratorState._reset_state(reset_partial_state=True)
     return Accelerator(mixed_precision=config.precision, cpu=config.device == "cpu")
 
 

@@ -24,8 +24,8 @@ from lmreach.models.hub import fetch
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.probe import Probe, probe
 from lmreach.models.quiet import quiet
-from lmreach.models.resolve import find
-from lmreach.models.tiny_spec import tiny_model
+from lmreach.models.resolve import BUILTIN, find
+from lmreach.models.tiny_model import tiny_model
 
 __all__ = ["LoadedModel", "ModelFacts", "load"]
 
@@ -90,7 +90,7 @@ def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> B
         got = f"revision {config.revision} with {found.name}, which is not on the hub"
         raise InputError(problem("a hub name where a revision is given", got, "leave the revision out"))
     if found.kind == "builtin":
-        name = builtin.PREFIX + found.name
+        name = BUILTIN + found.name
         inner = builtin.resolve(found.name)
         if isinstance(inner, PreTrainedModel):
             return BroughtIn(name, placed(inner, device, config.dtype), None, "float32")
@@ -104,7 +104,7 @@ def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> B
     assert found.path is not None, "find gives a path for files and folders"
     if found.kind == "gguf":
         return bring_in_gguf(found.path, config, device, say)
-    return bring_in(found.path, found.name, config, device)
+    return dataclasses.replace(bring_in(found.path, found.name, config, device), revision=found.revision)
 
 
 def _device(name: str) -> torch.device:

@@ -15,7 +15,7 @@ def status(run: str, /) -> int:
     from lmreach.config import StudyConfig
     from lmreach.engine.folder import existing
     from lmreach.engine.store import Store
-    from lmreach.runs.study.schedule import Schedule
+    from lmreach.runs.study.reach_schedule import ReachSchedule
 
     folder = existing(Path(run))
     with Store(folder) as store:
@@ -29,7 +29,7 @@ def status(run: str, /) -> int:
             return 0
         config = StudyConfig.model_validate(store.meta("config"))
         done = Counter(trial["cell"] for trial in store.trials())
-    conditions = Schedule.of(config.targets, config.m, config.cram.strings, 1).conditions
+    conditions = ReachSchedule.of(config.targets, config.m, config.cram.strings, 1).conditions
     asked = config.cram
     if asked.protocol == "published" and not asked.length:
         for condition in conditions:

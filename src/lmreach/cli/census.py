@@ -6,64 +6,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Json, Load, NoProgress, Out, Quiet, Vectors
-from lmreach.config import Bos, LoadConfig
+from lmreach.cli.options import Census, Json, NoProgress, Out, Quiet
+from lmreach.config import CensusConfig, ReachableConfig
+from lmreach.config.settings import Seconds, several
 from lmreach.errors import InputError, problem
 
 if TYPE_CHECKING:
     from lmreach.progress import Progress
     from lmreach.runs.census.run import CensusEnd
 
-Several = {"consume_multiple": True, "negative_iterable": ()}
+_SEARCH = ReachableConfig()
 
 
 def census(
     model: str,
     /,
     *,
-    grid: Annotated[
-        str | None,
-        Parameter(help="Exact: try every prompt whose coordinates take q values, e.g. --grid q=4 or 4."),
-    ] = None,
-    vectors: Vectors = None,
-    length: Annotated[
-        int | None,
-        Parameter(name=["-n", "--length"], help="Tokens after each prompt; default 12 on a grid, else 8."),
-    ] = None,
-    extent: Annotated[
-        float | None, Parameter(help="Largest coordinate on the grid; default: that of real inputs.")
-    ] = None,
-    order: Annotated[
-        str, Parameter(help="all: every prompt; sorted: one order of the vectors before the last.")
-    ] = "all",
-    max_prompts: Annotated[int, Parameter(help="Refuse a grid of more prompts.")] = 10_000_000,
-    sketch: Annotated[
-        bool, Parameter(negative="", help="Estimate in fixed memory, error stated, instead of counting.")
-    ] = False,
-    memory_rows: Annotated[int, Parameter(help="Distinct outputs in memory; more go to disk.")] = 1 << 23,
+    config: Census = CensusConfig(),
     missing: Annotated[
         str | None, Parameter(help="File for the sequences that no prompt produces, one per line.")
-    ] = None,
-    list_missing: Annotated[
-        int, Parameter(help="Most missing sequences to list; their count is exact.")
-    ] = 1000,
-    prompt_tokens: Annotated[
-        list[int] | None, Parameter(help="Prompts of real tokens: how many in each, e.g. 1 2.", **Several)
-    ] = None,
-    prompts: Annotated[
-        int | None, Parameter(help="Prompts to try; default: every id for 1 token, 4096 for more.")
     ] = None,
     is_reachable: Annotated[
         str | None, Parameter(help="Ask whether this text (or ids:1,2,3) can be produced at all.")
     ] = None,
     runs: Annotated[
-        list[str] | None, Parameter(help="Run folders whose certificates count as proofs.", **Several)
-    ] = None,
-    budget: Annotated[str, Parameter(help="Time to search for --is-reachable: 90s, 5m, 1h.")] = "5m",
-    bos: Annotated[Bos, Parameter(help="Where a start token stands.")] = "none",
-    seed: Annotated[int, Parameter(help="Seed of sampled prompts and of searches.")] = 0,
+        tuple[str, ...],
+        several(),
+        Parameter(help="Run folders whose certificates count as proofs for --is-reachable."),
+    ] = _SEARCH.runs,
+    budget: Annotated[Seconds, Parameter(help="Time to search for --is-reachable: 90s, 5m, 1h.")] = (
+        _SEARCH.budget_s
+    ),
     out: Out = None,
-    load: Load = LoadConfig(),
     json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -81,50 +55,24 @@ def census(
         Hugging Face id, folder, .gguf file, builtin:verse / builtin:random, or a tiny model to count exactly:
         tiny:llama,width=3,vocab=8,layers=1,bits=8,seed=0 (also gpt2 and mamba; positions=0, train=300).
     """
-    _one_question(grid, prompt_tokens, is_reachable)
+    _one_question(config, is_reachable)
     if is_reachable is not None:
-        ms = (1, 2, 4, 8) if vectors is None else tuple(vectors)
         from lmreach.cli.census_ask import ask
+        from lmreach.config.given import configure
 
-        return ask(
-            model,
-            load,
-            is_reachable,
-            ms=ms,
-            runs=[Path(run) for run in runs or []],
-            budget=budget,
-            bos=bos,
-            seed=seed,
-            out=out,
-            json=json,
-            silent=quiet or no_progress,
-        )
-    from lmreach.runs.census.run import CensusConfig
-
-    given: dict[str, Any] = {"m": vectors, "prompt_tokens": prompt_tokens}
-    config = CensusConfig(
-        model=model,
-        load=load,
-        n=length,
-        bos=bos,
-        seed=seed,
-        grid=None if grid is None else _levels(grid),
-        extent=extent,
-        order=order,  # type: ignore[arg-type]
-        sketch=sketch,
-        memory_rows=memory_rows,
-        max_prompts=max_prompts,
-        list_missing=list_missing,
-        prompts=prompts,
-        **{name: tuple(values) for name, values in given.items() if values is not None},
-    )
+        shared = {
+            name: getattr(config, name) for name in config.model_fields_set & {"load", "m", "bos", "seed"}
+        }
+        asked = configure(ReachableConfig, None, {**shared, "runs": runs, "budget": budget})
+        return ask(model, is_reachable, asked, out=out, json=json, silent=quiet or no_progress)
     from lmreach.engine.provenance import command_line
     from lmreach.runs.census.run import run_census
 
     folder = None if out is None else Path(out)
+    asked_of = config.model_copy(update={"model": model})
     return _watch(
         lambda progress, stop: run_census(
-            config, folder, command=command_line(), progress=progress, stop=stop
+            asked_of, folder, command=command_line(), progress=progress, stop=stop
         ),
         missing=missing,
         json=json,
@@ -146,22 +94,17 @@ def go_on(folder: Path, *, json: bool, quiet: bool, silent: bool) -> int:
     )
 
 
-def _one_question(grid: str | None, prompt_tokens: list[int] | None, text: str | None) -> None:
-    asked = {"--grid": grid, "--prompt-tokens": prompt_tokens, "--is-reachable": text}
-    given = [name for name, value in asked.items() if value is not None]
+def _one_question(config: CensusConfig, text: str | None) -> None:
+    asked = {
+        "--grid": config.grid is not None,
+        "--prompt-tokens": "prompt_tokens" in config.model_fields_set,
+        "--is-reachable": text is not None,
+    }
+    given = [name for name, value in asked.items() if value]
     if len(given) > 1:
         raise InputError(
             problem(f"one of {', '.join(asked)}", " and ".join(given), "ask one question at a time")
         )
-
-
-def _levels(text: str) -> int:
-    """Read ``q=4`` or ``4``."""
-    try:
-        return int(text.removeprefix("q="))
-    except ValueError:
-        wanted = "values per coordinate such as --grid q=4"
-        raise InputError(problem(wanted, repr(text), "write a whole number")) from None
 
 
 def _watch(

@@ -4,22 +4,16 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-from lmreach.cli.options import seconds
-from lmreach.config import Bos, LoadConfig
+from lmreach.config import ReachableConfig
 from lmreach.config.written import ids_of
 from lmreach.errors import InputError, problem
 
 
 def ask(
     spec: str,
-    load: LoadConfig,
     text: str,
+    asked: ReachableConfig,
     *,
-    ms: tuple[int, ...],
-    runs: list[Path],
-    budget: str,
-    bos: Bos,
-    seed: int,
     out: str | None,
     json: bool,
     silent: bool,
@@ -32,23 +26,20 @@ def ask(
     from lmreach.progress import Silent
     from lmreach.runs.census.answer import is_reachable, save_answer
 
-    limit = seconds(budget)
-    if limit is None:
-        raise InputError(problem("a budget for the search", "none", "pass e.g. --budget 5m"))
     place = None if out is None else choose(Path(out), spec, "reachable")
-    model = load_model(spec, load)
+    model = load_model(spec, asked.load)
     ids = _ids(model, text)
-    config = CramConfig(bos=bos, seed=seed)
+    config = CramConfig(bos=asked.bos, seed=asked.seed)
     terminal = None if silent else Terminal()
     with Interrupt() as interrupt:
         try:
             answer = is_reachable(
                 model,
                 ids,
-                ms=ms,
-                runs=tuple(runs),
+                ms=asked.m,
+                runs=tuple(map(Path, asked.runs)),
                 config=config,
-                budget_s=limit,
+                budget_s=asked.seconds,
                 progress=terminal or Silent(),
                 stop=interrupt,
             )

@@ -1,34 +1,33 @@
-"""Options that several commands share, and how their words are read."""
+"""Options that several commands share."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from lmreach.config import CramConfig, LoadConfig
-from lmreach.config.written import seconds, share
+from lmreach.config import CensusConfig, CramRunConfig, LoadConfig, StudyConfig, VerifyConfig
+from lmreach.config.written import seconds
 
-__all__ = ["Cram", "Json", "Load", "NoProgress", "Out", "Quiet", "TargetKinds", "Vectors", "seconds", "share"]
+__all__ = [
+    "Census",
+    "CramRun",
+    "Json",
+    "Load",
+    "NoProgress",
+    "Out",
+    "Quiet",
+    "Study",
+    "Verify",
+    "seconds",
+]
 
+# Settings are options of their own, under the names, defaults and help that the configs give them.
+_FLAT = Parameter(name="*")
+Census = Annotated[CensusConfig, _FLAT]
+CramRun = Annotated[CramRunConfig, _FLAT]
 Load = Annotated[LoadConfig, Parameter(name="*", group="Model options")]
-Cram = Annotated[CramConfig, Parameter(name="*", group="Cramming options", negative_iterable=())]
-Vectors = Annotated[
-    list[int] | None,
-    Parameter(
-        name=["-m", "--vectors"],
-        consume_multiple=True,
-        negative_iterable=(),
-        help="Numbers of prompt vectors, e.g. -m 1 2 4.",
-    ),
-]
-TargetKinds = Annotated[
-    list[str] | None,
-    Parameter(
-        name="--targets",
-        consume_multiple=True,
-        negative_iterable=(),
-        help="Kinds of target strings: random, self, words[:FILE], text:FILE, ids:FILE, dataset:NAME.",
-    ),
-]
+Study = Annotated[StudyConfig, _FLAT]
+Verify = Annotated[VerifyConfig, _FLAT]
+
 Out = Annotated[
     str | None, Parameter(name=["--out", "-o"], help="Run folder; default: a new one in lmreach-runs/.")
 ]

@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from lmreach.cli.options import Json
+from lmreach.cli.options import Verify as VerifyOptions
+from lmreach.config import VerifyConfig
 
 if TYPE_CHECKING:
     from lmreach.runs.certificates.verify import Verdict
@@ -17,13 +17,7 @@ def verify(
     run: str,
     /,
     *,
-    quantise: Annotated[
-        bool,
-        Parameter(
-            negative="",
-            help="Also round the vectors to narrower formats: how many bits does a vector really need?",
-        ),
-    ] = False,
+    config: VerifyOptions = VerifyConfig(),
     json: Json = False,
 ) -> int:
     """Decode every certificate of a run again, and say which claims hold; exit code 1 if one does not.
@@ -39,7 +33,7 @@ def verify(
     from lmreach.experiments.cramming.quantise import FORMATS
     from lmreach.runs.certificates.verify import quantised_summary, verify_run
 
-    verdicts = verify_run(Path(run), formats=tuple(FORMATS) if quantise else ())
+    verdicts = verify_run(Path(run), formats=tuple(FORMATS) if config.quantise else ())
     rows = quantised_summary(verdicts)
     if json:
         entry: dict[str, Any] = {"verdicts": [asdict(one) for one in verdicts], "quantised": rows}

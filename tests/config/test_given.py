@@ -34,7 +34,6 @@ def test_times_and_shares_read_back(value: float | None) -> None:
     [
         (seconds, "5m", 300.0),
         (seconds, "1.5h", 5400.0),
-        (seconds, "90", 90.0),
         (seconds, "NONE", None),
         (seconds, 12, 12),
         (share, "10%", 0.1),
@@ -48,7 +47,7 @@ def test_words(read: Any, word: Any, value: Any) -> None:
     assert read(word) == value
 
 
-@pytest.mark.parametrize("word", ["soon", "-4", "0", "5 parsecs", "1e3"])
+@pytest.mark.parametrize("word", ["soon", "-4", "0", "90", "5 parsecs", "1e3"])
 def test_words_that_say_no_time(word: str) -> None:
     with pytest.raises(InputError, match="a budget such as 90s"):
         seconds(word)

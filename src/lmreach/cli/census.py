@@ -57,14 +57,20 @@ def census(
     """
     _one_question(config, is_reachable)
     if is_reachable is not None:
-        from lmreach.cli.census_ask import ask
+        from lmreach.cli.running import show, watched
         from lmreach.config.given import configure
+        from lmreach.runs.census.reachability import reachability
 
         shared = {
             name: getattr(config, name) for name in config.model_fields_set & {"load", "m", "bos", "seed"}
         }
         asked = configure(ReachableConfig, None, {**shared, "runs": runs, "budget": budget})
-        return ask(model, is_reachable, asked, out=out, json=json, silent=quiet or no_progress)
+        with watched(silent=quiet or no_progress) as (progress, stop):
+            answer = reachability(
+                model, is_reachable, asked, out=out, save=True, progress=progress, stop=stop
+            )
+        show(answer, json=json)
+        return 0
     from lmreach.engine.provenance import command_line
     from lmreach.runs.census.run import run_census
 

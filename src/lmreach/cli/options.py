@@ -4,28 +4,46 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lmreach.config import CensusConfig, CramRunConfig, LoadConfig, StudyConfig, VerifyConfig
+from lmreach.config import (
+    BoundsConfig,
+    CellsConfig,
+    CensusConfig,
+    CramRunConfig,
+    JudgeConfig,
+    LoadConfig,
+    StudyConfig,
+    SupportConfig,
+    VerifyConfig,
+)
 from lmreach.config.written import seconds
 
 __all__ = [
+    "Bounds",
+    "Cells",
     "Census",
     "CramRun",
     "Json",
+    "Judge",
     "Load",
     "NoProgress",
     "Out",
     "Quiet",
     "Study",
+    "Support",
     "Verify",
     "seconds",
 ]
 
 # Settings are options of their own, under the names, defaults and help that the configs give them.
 _FLAT = Parameter(name="*")
+Bounds = Annotated[BoundsConfig, _FLAT]
+Cells = Annotated[CellsConfig, _FLAT]
 Census = Annotated[CensusConfig, _FLAT]
 CramRun = Annotated[CramRunConfig, _FLAT]
+Judge = Annotated[JudgeConfig, _FLAT]
 Load = Annotated[LoadConfig, Parameter(name="*", group="Model options")]
 Study = Annotated[StudyConfig, _FLAT]
+Support = Annotated[SupportConfig, _FLAT]
 Verify = Annotated[VerifyConfig, _FLAT]
 
 Out = Annotated[

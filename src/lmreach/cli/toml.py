@@ -83,7 +83,7 @@ def lines(config: Settings) -> Iterator[str]:
 def line(flag: str, value: Any, parameter: Parameter) -> str:
     """Write one setting as TOML, a comment where it is not set."""
     name, spoken = flag.replace("-", "_"), parameter.show_default
-    if parameter.converter is as_written and callable(spoken):
+    if parameter.converter is as_written and callable(spoken) and not isinstance(value, str):
         value = spoken(value)
     return f"# {name} is not set" if value is None else f"{name} = {_text(value)}"
 

@@ -68,7 +68,7 @@ def several(*names: str) -> Parameter:
         Its names on the command line; none: that of the field.
     """
     return Parameter(
-        name=names or None, consume_multiple=True, negative_iterable=(), show_default=_side_by_side
+        name=names or None, consume_multiple=(1, None), negative_iterable=(), show_default=_side_by_side
     )
 
 

@@ -6,8 +6,9 @@ loaded (``facts.cache_ok``).
 """
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -15,8 +16,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lmreach.errors import InputError, ModelError, problem
+from lmreach.models.checks import tolerance
 from lmreach.models.frame import NO_FRAME, PromptFrame, framed
 from lmreach.models.loaded import LoadedModel
+
+_WATCHED = 16  # rows of a batch that are compared: a cache that mixes rows up mixes up more than one
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -69,20 +74,64 @@ class Steps:
         self, loaded: LoadedModel, vectors: Float[Tensor, "batch m d"], *, use_cache: bool | None = None
     ) -> None:
         self.loaded = loaded
-        self.use_cache = loaded.facts.cache_ok if use_cache is None else use_cache
+        self.use_cache = (
+            loaded.facts.cache_ok and not loaded.cache_record.broken if use_cache is None else use_cache
+        )
         self._sequence = vectors.detach().to(loaded.device)
         self._kept: dict[str, Any] = {}
+        batch = len(vectors)
+        self._watched = torch.linspace(0, batch - 1, min(batch, _WATCHED)).long().to(loaded.device)
+        self._seen: list[Tensor] = [self._sequence[self._watched]]
+        self._tops: list[tuple[Tensor, Tensor]] = []
         self.logits: Float[Tensor, "batch rows"] = self._next(self._sequence)
+        self._watch()
 
     @torch.no_grad()
     def push(self, ids: Int[Tensor, " batch"]) -> None:
         """Append one id to each row."""
         new = self.loaded.input_vectors(ids)[:, None]
         if self.use_cache:
+            self._seen.append(new[self._watched])
             self.logits = self._next(new)
+            self._watch()
         else:
             self._sequence = torch.cat([self._sequence, new], dim=1)
             self.logits = self._next(self._sequence)
+
+    def _watch(self) -> None:
+        if self.use_cache:
+            value, pick = self.logits[self._watched].max(dim=-1)
+            self._tops.append((value, pick))
+
+    @torch.no_grad()
+    def cache_agrees(self) -> bool:
+        """Whether passes that keep nothing give the same largest logits, at every step of up to 16 rows.
+
+        Decodes no longer than one of this batch size that agreed are not compared again.
+        """
+        record, batch = self.loaded.cache_record, len(self._sequence)
+        length = self._sequence.shape[1] + len(self._tops) - 1
+        if not self.use_cache or record.covers(batch, length):
+            return True
+        before = self._sequence.shape[1] - 1
+        allowed = 2 * tolerance(self.loaded.model)
+        agreed = all(
+            self._same(vectors, before, row, allowed)
+            for row, vectors in enumerate(torch.cat(self._seen, dim=1))
+        )
+        record.note(batch, length, agreed=agreed)
+        return agreed
+
+    def _same(self, vectors: Float[Tensor, "length d"], before: int, row: int, allowed: float) -> bool:
+        """Compare one row: the logits picked with the cache must be the largest without, and of that size."""
+        hidden = self.loaded.hidden(vectors[None])[0, before:]
+        for state, (values, picks) in zip(hidden, self._tops, strict=True):
+            plain = self.loaded.head_logits(state)
+            slack = allowed * float(plain.abs().max())
+            own = float(plain[picks[row]])
+            if not (float(plain.max()) - own <= slack and abs(float(values[row]) - own) <= slack):
+                return False
+        return True
 
     @torch.no_grad()
     def _next(self, vectors: Float[Tensor, "batch length d"]) -> Float[Tensor, "batch rows"]:
@@ -103,6 +152,15 @@ def kept_between_steps(body: torch.nn.Module, output: Any) -> dict[str, Any]:
     """
     arguments = inspect.signature(body.forward).parameters
     return {k: v for k, v in output.items() if k in arguments and v is not None and not isinstance(v, Tensor)}
+
+
+def settled(
+    loaded: LoadedModel, prompt: Float[Tensor, "batch length d"], decode: Callable[[Steps], _Result]
+) -> _Result:
+    """Return what a decode gives, run once more without the cache where the cache turns out wrong."""
+    steps = Steps(loaded, prompt)
+    result = decode(steps)
+    return result if steps.cache_agrees() else decode(Steps(loaded, prompt, use_cache=False))
 
 
 def greedy(
@@ -129,16 +187,16 @@ def greedy(
         If the logits of a step are not finite.
     """
     prompt = _checked_prompt(loaded, vectors[None], n, frame)
-    steps = Steps(loaded, prompt)
+    return settled(loaded, prompt, lambda steps: _greedy(steps, n))
+
+
+def _greedy(steps: Steps, n: int) -> Decoded:
     ids, gaps = np.empty(n, dtype=np.int64), np.empty(n)
     for k in range(n):
         ids[k], gaps[k] = top_and_gap(steps.logits[0])
         if not np.isfinite(gaps[k]):
-            raise ModelError(
-                problem(
-                    "finite logits", f"none at step {k + 1} of {n} in {loaded.dtype}", "use a wider dtype"
-                )
-            )
+            got = f"none at step {k + 1} of {n} in {steps.loaded.dtype}"
+            raise ModelError(problem("finite logits", got, "use a wider dtype"))
         if k + 1 < n:
             steps.push(torch.as_tensor(ids[k : k + 1]))
     return Decoded(ids, gaps, steps.use_cache)
@@ -157,8 +215,11 @@ def emitted_prefix(
     in `greedy`.
     """
     prompt = _checked_prompt(loaded, vectors[None], len(target), frame)
-    steps = Steps(loaded, prompt)
-    ids = torch.from_numpy(np.ascontiguousarray(target, dtype=np.int64)).to(loaded.device)
+    return settled(loaded, prompt, lambda steps: _emission(steps, target))
+
+
+def _emission(steps: Steps, target: Int[np.ndarray, " n"]) -> Emission:
+    ids = torch.from_numpy(np.ascontiguousarray(target, dtype=np.int64)).to(steps.loaded.device)
     smallest: float | None = None
     for reach in range(len(target)):
         gap = lead(steps.logits, ids[reach : reach + 1])
@@ -177,7 +238,10 @@ def greedy_batch(
 
     A batch rounds differently from a single row, which can change a pick in 16-bit formats.
     """
-    steps = Steps(loaded, _checked_prompt(loaded, vectors, n, frame))
+    return settled(loaded, _checked_prompt(loaded, vectors, n, frame), lambda steps: _greedy_rows(steps, n))
+
+
+def _greedy_rows(steps: Steps, n: int) -> Int[Tensor, "batch n"]:
     columns: list[Tensor] = []
     for k in range(n):
         if k:
@@ -216,13 +280,18 @@ def sample(
     mask = torch.from_numpy(_plain_mask(loaded) if allowed is None else allowed)
     prompts, drawn = _with_start(loaded, prompts, mask, generator)
     _check_length(loaded, prompts.shape[1], n)
-    steps = Steps(loaded, loaded.input_vectors(prompts))
-    columns = drawn
-    while len(columns) < n:
-        columns.append(_draw(steps.logits, mask, temperature, generator))
-        if len(columns) < n:
-            steps.push(columns[-1])
-    return torch.stack(columns, dim=1)
+    state = generator.get_state()
+
+    def draw(steps: Steps) -> Int[Tensor, "batch n"]:
+        generator.set_state(state)
+        columns = [*drawn]
+        while len(columns) < n:
+            columns.append(_draw(steps.logits, mask, temperature, generator))
+            if len(columns) < n:
+                steps.push(columns[-1])
+        return torch.stack(columns, dim=1)
+
+    return settled(loaded, loaded.input_vectors(prompts), draw)
 
 
 def lead(logits: Float[Tensor, "p rows"], ids: Int[Tensor, " p"]) -> Float[Tensor, " p"]:

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from lmreach.config.written import LARGEST_ID
 from lmreach.errors import InputError, problem
 from lmreach.models import tokens
+from lmreach.models.cache_record import CacheRecord
 from lmreach.models.facts import FinalNorm, ModelFacts
 from lmreach.models.head import HeadShape, head_bias, head_matrix
 
@@ -104,6 +105,11 @@ class LoadedModel:
     def plain_ids(self) -> Int[np.ndarray, " plain"]:
         """Usable ids without the special ones: what random targets are drawn from."""
         return np.setdiff1d(self.usable_ids, np.asarray(self.facts.special_ids, dtype=np.int64))
+
+    @cached_property
+    def cache_record(self) -> CacheRecord:
+        """Which decodes with a cache were compared with passes without one, in this process."""
+        return CacheRecord()
 
     @property
     def head_weight(self) -> Float[Tensor, "rows h"]:

@@ -101,7 +101,8 @@ def twin(model: LoadedModel, dtype: torch.dtype, attention: str | None = None) -
     inner = copy.deepcopy({"model": model.model, "wiring": model.wiring}, memo)
     for name, value in inner.items():
         object.__setattr__(made, name, value)
-    made.__dict__.pop("input_rms", None)
+    for of_the_original in ("input_rms", "cache_record"):
+        made.__dict__.pop(of_the_original, None)
     if attention is not None and attention != _attention(model):
         made.model.set_attn_implementation(attention)
     return made

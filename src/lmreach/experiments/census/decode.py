@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lmreach.config import Bos
 from lmreach.errors import ModelError, problem
-from lmreach.models.decode import Steps, greedy
+from lmreach.models.decode import Steps, greedy, settled
 from lmreach.models.frame import frame_of, framed
 from lmreach.models.loaded import LoadedModel
 
@@ -55,11 +55,16 @@ def decode_block(
     ModelError
         If a logit is not finite.
     """
-    steps = Steps(model, framed(model, vectors, frame_of(model, bos)))
+    prompts = framed(model, vectors, frame_of(model, bos))
+    return settled(model, prompts, lambda steps: _decode(steps, n))
+
+
+def _decode(steps: Steps, n: int) -> Block:
+    model = steps.loaded
     format_ = torch.finfo(model.dtype)
     closeness = format_.eps * (_CLOSE if format_.bits >= 32 else _CLOSE_16_BITS)
     columns: list[Tensor] = []
-    tied = torch.zeros(len(vectors), dtype=torch.bool, device=model.device)
+    tied = torch.zeros(len(steps.logits), dtype=torch.bool, device=model.device)
     close = tied.clone()
     for k in range(n):
         if k:

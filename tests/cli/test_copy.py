@@ -93,7 +93,7 @@ def test_a_stopped_run_says_how_to_go_on_and_does(
         assert run(*QUICK, "--out", str(folder)) == 130
     assert f"lmreach resume {folder}" in capsys.readouterr().err
     for words, told in (
-        (["status"], "training stopped after 1 steps\ngo on with"),
+        (["status"], "training stopped after 1 steps\nopen: "),
         (["resume", "-q"], "report"),
     ):
         with pytest.raises(SystemExit) as end:

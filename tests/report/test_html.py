@@ -304,7 +304,7 @@ def test_written_whole_or_not_at_all(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(OutputError, match="choose another folder"):
+    with pytest.raises(OutputError, match="a place that can be written"):
         render(sample.empty(), tmp_path / "taken")
     (tmp_path / "report.html").mkdir()
     with pytest.raises(OutputError):

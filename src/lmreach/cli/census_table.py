@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from lmreach.errors import OutputError, problem
+from lmreach.files import write_whole
 
 
 def print_census(census: Any) -> None:
@@ -56,10 +56,4 @@ def write_missing(census: Any, path: Path) -> None:
         what = f"{found['count']} of {found['of']} sequences of {found['length']} tokens"
         lines.append(f"# m = {grid['m']}: {what} missing, {found['listed']} listed")
         lines += [" ".join(map(str, ids)) for ids in found["sequences"]]
-    try:
-        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    except OSError as error:
-        got = f"'{path}': {error.strerror}"
-        raise OutputError(
-            problem("a file that can be written for --missing", got, "choose another")
-        ) from error
+    write_whole(path, "\n".join([*lines, ""]), remedy="choose another place for --missing")

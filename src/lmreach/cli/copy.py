@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Json, Load, NoProgress, Out, Quiet
+from lmreach.cli.options import Fresh, Json, Load, NoProgress, Out, Quiet
 from lmreach.config import LoadConfig
 from lmreach.config.training import CopyKind, CopyTaskName, CopyTrainConfig
 from lmreach.errors import InputError, problem
 
 if TYPE_CHECKING:
+    from lmreach.engine.run import RunEnd
     from lmreach.progress import Progress
-    from lmreach.runs.copying.run import CopyConfig, CopyEnd
+    from lmreach.runs.copying.run import CopyConfig
 
 Several = {"consume_multiple": True, "negative_iterable": ()}
 # Options whose names differ from those of the settings they set.
@@ -83,6 +84,7 @@ def copy(
     ] = None,
     seed: Annotated[int, Parameter(help="Seed of weights and strings.")] = 0,
     out: Out = None,
+    fresh: Fresh = False,
     load: Load = LoadConfig(),
     json: Json = False,
     quiet: Quiet = False,
@@ -141,7 +143,7 @@ def copy(
         cram_steps=cram_steps,
         seed=seed,
     )
-    return _run(config, out, json=json, quiet=quiet, no_progress=no_progress)
+    return _run(config, out, fresh=fresh, json=json, quiet=quiet, no_progress=no_progress)
 
 
 def go_on(run: Path, *, json: bool, quiet: bool, silent: bool) -> int:
@@ -156,14 +158,16 @@ def go_on(run: Path, *, json: bool, quiet: bool, silent: bool) -> int:
     )
 
 
-def _run(config: "CopyConfig", out: str | None, *, json: bool, quiet: bool, no_progress: bool) -> int:
+def _run(
+    config: "CopyConfig", out: str | None, *, fresh: bool, json: bool, quiet: bool, no_progress: bool
+) -> int:
     from lmreach.engine.provenance import command_line
     from lmreach.runs.copying.run import run_copying
 
     folder = None if out is None else Path(out)
     return _watch(
         lambda progress, stop: run_copying(
-            config, folder, command=command_line(), progress=progress, stop=stop
+            config, folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
         ),
         json=json,
         quiet=quiet,
@@ -172,7 +176,7 @@ def _run(config: "CopyConfig", out: str | None, *, json: bool, quiet: bool, no_p
 
 
 def _watch(
-    run: "Callable[[Progress, Callable[[], bool]], CopyEnd]", *, json: bool, quiet: bool, no_progress: bool
+    run: "Callable[[Progress, Callable[[], bool]], RunEnd]", *, json: bool, quiet: bool, no_progress: bool
 ) -> int:
     from lmreach.cli.running import watch
 

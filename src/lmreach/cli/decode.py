@@ -1,5 +1,6 @@
 """What a certificate's vectors say."""
 
+import sys
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -22,12 +23,12 @@ def decode(
     Parameters
     ----------
     certificate
-        A .safetensors file from the certificates folder of a run.
+        A .safetensors file from the certificates folder of a run, or the folder of a run that has just one.
     """
     from lmreach.runs.certificates.certificate import decode_certificate, load_for, open_certificate
 
     found = open_certificate(Path(certificate), model)
-    loaded = load_for(found)
+    loaded = load_for(found, note=lambda text: print(f"lmreach: {text}", file=sys.stderr))
     decoded = decode_certificate(loaded, found, n)
     claimed = found.ids[: len(decoded.ids)]
     held = bool((decoded.ids[: len(claimed)] == claimed).all() and decoded.smallest_gap > 0)

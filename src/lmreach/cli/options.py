@@ -1,53 +1,48 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how their words are read."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from lmreach.config import (
-    BoundsConfig,
-    CellsConfig,
-    CensusConfig,
-    CramRunConfig,
-    JudgeConfig,
-    LoadConfig,
-    StudyConfig,
-    SupportConfig,
-    VerifyConfig,
-)
-from lmreach.config.written import seconds
+from lmreach.config import CramConfig, LoadConfig
+from lmreach.config.written import seconds, share
 
-__all__ = [
-    "Bounds",
-    "Cells",
-    "Census",
-    "CramRun",
-    "Json",
-    "Judge",
-    "Load",
-    "NoProgress",
-    "Out",
-    "Quiet",
-    "Study",
-    "Support",
-    "Verify",
-    "seconds",
-]
+__all__ = ["Cram", "Json", "Load", "NoProgress", "Out", "Quiet", "TargetKinds", "Vectors", "seconds", "share"]
 
-# Settings are options of their own, under the names, defaults and help that the configs give them.
-_FLAT = Parameter(name="*")
-Bounds = Annotated[BoundsConfig, _FLAT]
-Cells = Annotated[CellsConfig, _FLAT]
-Census = Annotated[CensusConfig, _FLAT]
-CramRun = Annotated[CramRunConfig, _FLAT]
-Judge = Annotated[JudgeConfig, _FLAT]
 Load = Annotated[LoadConfig, Parameter(name="*", group="Model options")]
-Study = Annotated[StudyConfig, _FLAT]
-Support = Annotated[SupportConfig, _FLAT]
-Verify = Annotated[VerifyConfig, _FLAT]
-
+Cram = Annotated[CramConfig, Parameter(name="*", group="Cramming options", negative_iterable=())]
+Vectors = Annotated[
+    list[int] | None,
+    Parameter(
+        name=["-m", "--vectors"],
+        consume_multiple=True,
+        negative_iterable=(),
+        help="Numbers of prompt vectors, e.g. -m 1 2 4.",
+    ),
+]
+TargetKinds = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--targets",
+        consume_multiple=True,
+        negative_iterable=(),
+        help="Kinds of target strings: random, self, words[:FILE], text:FILE, ids:FILE, dataset:NAME.",
+    ),
+]
 Out = Annotated[
-    str | None, Parameter(name=["--out", "-o"], help="Run folder; default: a new one in lmreach-runs/.")
+    str | None,
+    Parameter(
+        name=["--out", "-o"],
+        help="Run folder; default: a new one in lmreach-runs/. A run of the same command there goes on.",
+    ),
+]
+Fresh = Annotated[
+    bool,
+    Parameter(
+        name="--fresh",
+        negative="",
+        help="Begin anew although --out holds a run, which is moved to NAME.before-1 beside it.",
+    ),
 ]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print the result as JSON.")]
 NoProgress = Annotated[bool, Parameter(name="--no-progress", negative="", help="Say nothing while running.")]

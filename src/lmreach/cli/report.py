@@ -19,12 +19,13 @@ def report(
     run
         Folder of the run.
     """
-    from lmreach.engine.folder import existing, read_json
+    from lmreach.engine.run import RunKind, open_run
     from lmreach.report.figures import save_figures
     from lmreach.report.html import render
 
-    folder = existing(Path(run))
-    results = read_json(folder / "results.json")
+    begun = open_run(Path(run))
+    begun.require(RunKind.STUDY, RunKind.CENSUS, RunKind.COPY, what="draw a page of")
+    folder, results = begun.folder, begun.results()
     print(render(results, folder / "report.html"))
     if figures:
         for path in save_figures(results, folder / "figures"):

@@ -12,39 +12,41 @@ def resume(
     run: str,
     /,
     *,
-    budget: Annotated[str, Parameter(help="Time for this continuation: 90s, 5m, 1h, or none.")] = "none",
+    budget: Annotated[
+        str, Parameter(help="Time for this continuation of a study or search: 90s, 5m, 1h, or none.")
+    ] = "none",
     json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> int:
-    """Go on with an interrupted or budget-limited run: finished strings are kept, missing ones are run.
+    """Go on with an interrupted or budget-limited run of any kind: what is finished is kept.
 
     Parameters
     ----------
     run
         Folder of the run.
     """
-    from lmreach.engine.folder import existing
-    from lmreach.engine.store import Store
+    from lmreach.engine.run import RunKind, open_run
 
-    with Store(existing(Path(run))) as store:
-        counting = store.meta("census") is not None
-        copying = store.meta("copy") is not None
-    if counting:
+    folder, limit = Path(run), seconds(budget)
+    kind, silent = open_run(folder).kind, quiet or no_progress
+    if kind is RunKind.CENSUS:
         from lmreach.cli.census import go_on
 
-        return go_on(Path(run), json=json, quiet=quiet, silent=quiet or no_progress)
-    if copying:
+        return go_on(folder, json=json, quiet=quiet, silent=silent)
+    if kind is RunKind.COPY:
         from lmreach.cli.copy import go_on as go_on_copying
 
-        return go_on_copying(Path(run), json=json, quiet=quiet, silent=quiet or no_progress)
+        return go_on_copying(folder, json=json, quiet=quiet, silent=silent)
+    if kind is RunKind.REACHABLE:
+        from lmreach.cli.census_ask import go_on as go_on_asking
+
+        return go_on_asking(folder, limit, json=json, silent=silent)
     from lmreach.cli.running import watch
     from lmreach.runs.study.run import resume_study
 
     return watch(
-        lambda progress, stop: resume_study(
-            Path(run), budget_s=seconds(budget), progress=progress, stop=stop
-        ),
+        lambda progress, stop: resume_study(folder, budget_s=limit, progress=progress, stop=stop),
         quiet=quiet,
         no_progress=no_progress,
         json=json,

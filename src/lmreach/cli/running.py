@@ -1,8 +1,7 @@
 """What the commands that make a run share: watching it, and saying at the end where it is."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,33 +10,13 @@ from lmreach.cli.progress import Interrupt, Terminal
 from lmreach.progress import Progress, Silent
 
 if TYPE_CHECKING:
-    from lmreach.results.shown import Shown
-    from lmreach.runs.census.run import CensusEnd
-    from lmreach.runs.copying.run import CopyEnd
-    from lmreach.runs.study.run import StudyEnd
+    from lmreach.engine.run import RunEnd
 
 Results = dict[str, Any]
 
 
-@contextmanager
-def watched(*, silent: bool) -> Iterator[tuple[Progress, Interrupt]]:
-    """Give what is told about progress, and what Ctrl-C asks to stop."""
-    terminal = None if silent else Terminal()
-    with Interrupt() as interrupt:
-        try:
-            yield terminal or Silent(), interrupt
-        finally:
-            if terminal is not None:
-                terminal.close()
-
-
-def show(result: "Shown", *, json: bool) -> None:
-    """Print a result in words, or as JSON."""
-    print(result.to_json() if json else result, end="" if json else "\n")
-
-
 def watch(
-    run: "Callable[[Progress, Callable[[], bool]], StudyEnd | CensusEnd | CopyEnd]",
+    run: "Callable[[Progress, Callable[[], bool]], RunEnd]",
     *,
     quiet: bool,
     no_progress: bool,
@@ -51,8 +30,13 @@ def watch(
     summary
         Prints what a reader wants of the run folder and its results; None: as for a study.
     """
-    with watched(silent=quiet or no_progress) as (progress, stop):
-        end = run(progress, stop)
+    terminal = None if quiet or no_progress else Terminal()
+    with Interrupt() as interrupt:
+        try:
+            end = run(terminal or Silent(), interrupt)
+        finally:
+            if terminal is not None:
+                terminal.close()
     results = (end.folder / "results.json").read_text(encoding="utf-8")
     if json:
         print(results, end="")
@@ -60,10 +44,12 @@ def watch(
         print(end.folder / "report.html")
     else:
         (summary or _study_summary)(end.folder, loads(results))
+    for failed in end.failed:
+        print(f"lmreach: {failed}", file=sys.stderr)
     if end.interrupted:
         print(f"lmreach: interrupted; go on with: lmreach resume {end.folder}", file=sys.stderr)
         return 130
-    return 0
+    return 1 if end.failed else 0
 
 
 def _study_summary(folder: Path, results: Results) -> None:

@@ -1,77 +1,77 @@
 """Where a run is."""
 
-from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lmreach.engine.run import Run
 
 
 def status(run: str, /) -> int:
-    """Say how many strings of each condition a run has finished, and how to go on.
+    """Say how far a run of any kind is, what is left and why, and how to go on.
 
     Parameters
     ----------
     run
         Folder of the run.
     """
-    from lmreach.config import StudyConfig
-    from lmreach.engine.folder import existing
-    from lmreach.engine.store import Store
-    from lmreach.runs.study.reach_schedule import ReachSchedule
+    from lmreach.engine.run import RunKind, open_run
 
-    folder = existing(Path(run))
-    with Store(folder) as store:
-        if store.meta("census") is not None:
-            print(f"census: {len(store.keys())} parts counted")
-            print("nothing left to do" if _finished(folder) else f"go on with: lmreach resume {run}")
-            return 0
-        if store.meta("copy") is not None:
-            print(f"copying: {len(store.keys())} lengths and cramming conditions measured{_training(folder)}")
-            print("nothing left to do" if _copied(folder) else f"go on with: lmreach resume {run}")
-            return 0
-        config = StudyConfig.model_validate(store.meta("config"))
-        done = Counter(trial["cell"] for trial in store.trials())
-    conditions = ReachSchedule.of(config.targets, config.m, config.cram.strings, 1).conditions
+    begun = open_run(Path(run))
+    with begun.ledger() as store:
+        counts = store.counts()
+    print(f"{begun.kind} of {begun.envelope.model or begun.envelope.config.model or 'a model trained here'}")
+    if begun.kind is RunKind.STUDY:
+        _print_study(begun, counts)
+    else:
+        for cell, count in counts.items():
+            print(f"{cell}: {count} {_NOUNS[begun.kind][count > 1]}")
+        if begun.kind is RunKind.COPY:
+            _print_training(begun)
+    return _print_end(begun)
+
+
+_NOUNS = {"census": ("part", "parts"), "copy": ("record", "records"), "reachable": ("answer", "answers")}
+
+
+def _print_study(run: "Run", counts: dict[str, int]) -> None:
+    from lmreach.config import StudyConfig
+    from lmreach.runs.study.schedule import Schedule
+
+    config = run.envelope.config
+    assert isinstance(config, StudyConfig)
     asked = config.cram
-    if asked.protocol == "published" and not asked.length:
-        for condition in conditions:
-            ran = done[condition.name]
-            print(f"{condition.name}: {ran} trials; the grid ends where almost no string is reached")
-        print("nothing left to do" if _finished(folder) else f"go on with: lmreach resume {run}")
-        return 0
+    grid = asked.protocol == "published" and not asked.length
     wanted = asked.strings * max(len(set(asked.length)), 1)
     noun = "strings" if asked.protocol == "frontier" else "trials"
-    for condition in conditions:
-        print(f"{condition.name}: {done[condition.name]} of {wanted} {noun}")
-    open_strings = sum(max(wanted - done[condition.name], 0) for condition in conditions)
-    print(
-        "nothing left to do"
-        if open_strings == 0
-        else f"{open_strings} open; go on with: lmreach resume {run}"
-    )
+    for condition in Schedule.of(config.targets, config.m, asked.strings, 1).conditions:
+        done = counts.get(condition.name, 0)
+        ends = "trials; the grid ends where almost no string is reached" if grid else f"of {wanted} {noun}"
+        print(f"{condition.name}: {done} {ends}")
+
+
+def _print_training(run: "Run") -> None:
+    from lmreach.engine.folder import read_json
+
+    path = run.folder / "training" / "training.json"
+    if path.is_file():
+        kept = read_json(path)
+        print(f"training {'ended' if kept['ended'] else 'stopped'} after {kept['step']} steps")
+
+
+def _print_end(run: "Run") -> int:
+    """Say what is left, and how to go on with it."""
+    writer, end = run.writer(), run.end()
+    if writer is not None:
+        print(f"running: {writer} writes to it")
+        return 0
+    going_on = f"go on with: lmreach resume {run.folder}"
+    if end is None:
+        print(f"it has not come to its end; {going_on}")
+        return 0
+    for failed in end.failed:
+        print(f"failed: {failed}")
+    for left in end.left:
+        print(f"{'open' if left.open else 'not needed'}: {left.what} ({left.why})")
+    print(going_on if end.open or end.failed else "nothing left to do")
     return 0
-
-
-def _finished(folder: Path) -> bool:
-    """Whether the results that a census wrote last leave nothing out."""
-    from lmreach.engine.folder import read_json
-
-    path = folder / "results.json"
-    return path.is_file() and not read_json(path)["not_done"]
-
-
-def _training(folder: Path) -> str:
-    """Say where the training of a copier is, if there is one."""
-    from lmreach.engine.folder import read_json
-
-    path = folder / "training" / "training.json"
-    if not path.is_file():
-        return ""
-    kept = read_json(path)
-    return f"; training {'ended' if kept['ended'] else 'stopped'} after {kept['step']} steps"
-
-
-def _copied(folder: Path) -> bool:
-    """Whether the results that a copying run wrote last are those of a whole run."""
-    from lmreach.engine.folder import read_json
-
-    path = folder / "results.json"
-    return path.is_file() and not read_json(path)["provenance"]["interrupted"]

@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from lmreach.cli.options import Json
-from lmreach.cli.options import Verify as VerifyOptions
-from lmreach.config import VerifyConfig
+from cyclopts import Parameter
+
+from lmreach.cli.options import Json, NoProgress, Quiet
 
 if TYPE_CHECKING:
     from lmreach.runs.certificates.verify import Verdict
@@ -17,8 +17,16 @@ def verify(
     run: str,
     /,
     *,
-    config: VerifyOptions = VerifyConfig(),
+    quantise: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Also round the vectors to narrower formats: how many bits does a vector really need?",
+        ),
+    ] = False,
     json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
 ) -> int:
     """Decode every certificate of a run again, and say which claims hold; exit code 1 if one does not.
 
@@ -30,10 +38,17 @@ def verify(
     run
         Folder of the run.
     """
+    from lmreach.cli.progress import Terminal
     from lmreach.experiments.cramming.quantise import FORMATS
     from lmreach.runs.certificates.verify import quantised_summary, verify_run
 
-    verdicts = verify_run(Path(run), formats=tuple(FORMATS) if config.quantise else ())
+    terminal = None if quiet or no_progress else Terminal()
+    try:
+        formats = tuple(FORMATS) if quantise else ()
+        verdicts = verify_run(Path(run), formats=formats, progress=terminal)
+    finally:
+        if terminal is not None:
+            terminal.close()
     rows = quantised_summary(verdicts)
     if json:
         entry: dict[str, Any] = {"verdicts": [asdict(one) for one in verdicts], "quantised": rows}

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from lmreach.config.load import Load, LoadConfig
 from lmreach.config.settings import Asked, Bos, Count, Seconds, Seed, Settings, several
@@ -72,6 +72,8 @@ class CensusConfig(Settings):
 class ReachableConfig(Settings):
     """How it is asked whether one given output can be produced at all."""
 
+    model: Asked = Field(default="", description="as of `CensusConfig`")
+    text: Asked = Field(default="", description="the text, or ids:1,2,3")
     load: Load = LoadConfig()
     m: Annotated[tuple[Count, ...], several("-m", "--vectors")] = Field(
         default=(1, 2, 4, 8), min_length=1, description="numbers of vectors that are tried"
@@ -85,15 +87,9 @@ class ReachableConfig(Settings):
     bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")
     seed: Seed = Field(default=0, description="seed of the search")
 
-    @property
-    def seconds(self) -> float:
-        """Time to search, in seconds.
-
-        Raises
-        ------
-        InputError
-            None was set: a search for what does not exist would not end.
-        """
-        if self.budget_s is None:
+    @field_validator("budget_s")
+    @classmethod
+    def _ends(cls, budget_s: float | None) -> float | None:
+        if budget_s is None:
             raise InputError(problem("a budget for the search", "none", "pass e.g. --budget 5m"))
-        return self.budget_s
+        return budget_s

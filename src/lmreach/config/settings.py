@@ -1,13 +1,12 @@
 """What every config is made of: the frozen base, and the values that several configs take."""
 
-from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from lmreach.config.written import as_written, seconds, share, spoken_seconds, spoken_share
+from lmreach.config.written import as_written, seconds, share, spoken_seconds
 
 __all__ = [
     "Asked",
@@ -36,9 +35,7 @@ Seconds = Annotated[
     Parameter(converter=as_written, show_default=spoken_seconds),
 ]
 Share = Annotated[
-    Annotated[float, Field(gt=0)] | None,
-    BeforeValidator(share),
-    Parameter(converter=as_written, show_default=spoken_share),
+    Annotated[float, Field(gt=0)] | None, BeforeValidator(share), Parameter(converter=as_written)
 ]
 
 
@@ -67,10 +64,4 @@ def several(*names: str) -> Parameter:
     names
         Its names on the command line; none: that of the field.
     """
-    return Parameter(
-        name=names or None, consume_multiple=(1, None), negative_iterable=(), show_default=_side_by_side
-    )
-
-
-def _side_by_side(values: Iterable[Any]) -> str:
-    return " ".join(map(str, values)) or "none"
+    return Parameter(name=names or None, consume_multiple=True, negative_iterable=())

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from lmreach.config import CramConfig
+from lmreach.identity import weights_of
 
 RECORD_VERSION = 1
 
@@ -32,7 +33,8 @@ def cram_key(
     Parameters
     ----------
     fingerprint, dtype
-        Of the weights as computed with.
+        Of the model as computed with; of the fingerprint, the part that names the weights: a run belongs to
+        one model, settings included, and keys stay what they were before fingerprints knew of settings.
     m
         Number of prompt vectors.
     target
@@ -46,7 +48,7 @@ def cram_key(
     asked = {
         "record": RECORD_VERSION,
         "kind": "cram",
-        "fingerprint": fingerprint,
+        "fingerprint": weights_of(fingerprint),
         "dtype": dtype,
         "m": m,
         "target": [int(i) for i in target],

@@ -9,10 +9,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from lmreach import __version__
-from lmreach.config.targets import TargetKind
+from lmreach.config.targets import TargetKind, labels
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "gguf", "accelerate")
+
+# Settings whose words may be paths; those of targets have names of their own.
+_PATHS = ("fine_tune", "runs")
 
 
 def provenance(*, threads: int, device: str, started: datetime) -> dict[str, Any]:
@@ -79,12 +84,42 @@ def _commit() -> str | None:
 
 def command_line() -> str:
     """Return the command as typed, files and folders by their own names instead of their paths."""
-    return " ".join(["lmreach", *(_without_path(word) for word in sys.argv[1:])])
+    return " ".join(["lmreach", *(without_path(word) for word in sys.argv[1:])])
 
 
-def _without_path(word: str) -> str:
+def without_path(word: str) -> str:
+    """Return a word with the file or folder it names by its own name: results travel, paths do not."""
     kind, colon, rest = word.partition(":")
     if colon and rest and kind in ("text", "ids", "words", "dataset"):
         return TargetKind.parse(word).label
     path = Path(word)
-    return path.name if path.is_absolute() or (os.sep in word and path.exists()) else word
+    return _last(word) if path.is_absolute() or (os.sep in word and path.exists()) else word
+
+
+def public(config: BaseModel, model: str) -> dict[str, Any]:
+    """Return settings as results show them: the model by its name, no paths.
+
+    Parameters
+    ----------
+    model
+        Name of the model that was loaded.
+    """
+    return _public(config.model_dump(mode="json"), model)
+
+
+def _public(settings: dict[str, Any], model: str) -> dict[str, Any]:
+    shown = dict(settings)
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            shown[name] = _public(value, model)
+        elif name == "model" and value is not None:
+            shown[name] = model
+        elif name == "targets":
+            shown[name] = list(labels(value))
+        elif name in _PATHS and value is not None:
+            shown[name] = without_path(value) if isinstance(value, str) else [*map(without_path, value)]
+    return shown
+
+
+def _last(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]

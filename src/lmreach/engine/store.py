@@ -1,54 +1,149 @@
 """The ledger of a run: one SQLite file with one writer, and one certificate file per reached string.
 
 A trial is written once; writing it again is a no-op. The rollback journal is used rather than a
-write-ahead log because the latter corrupts or locks on network folders.
+write-ahead log because the latter corrupts or locks on network folders. What is written is on the disk
+before the next step begins: first the proof and its name, then the record that claims it.
 """
 
+import hashlib
 import json
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
+from lmreach.engine.lock import WriterLock
 from lmreach.errors import OutputError, problem
+from lmreach.files import sweep, unwritable, write_whole
 
-_TABLE = "CREATE TABLE IF NOT EXISTS trials (key TEXT PRIMARY KEY, cell TEXT NOT NULL, record TEXT NOT NULL)"
-_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+__all__ = ["LEDGER", "Proof", "Store", "read_certificate"]
+
+LEDGER = "store.sqlite"
+LEDGER_VERSION = 1
+"""`user_version` of the file; 0: as written before it had one."""
+
+_CERTIFICATES = "certificates"
+_TABLES = (
+    "CREATE TABLE trials (key TEXT PRIMARY KEY, cell TEXT NOT NULL, record TEXT NOT NULL, proof TEXT) STRICT",
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    "CREATE INDEX trials_by_cell ON trials (cell)",
+)
+# What leads from each version to the next; nothing that was written is lost on the way.
+_MIGRATIONS = (
+    (
+        "CREATE TABLE IF NOT EXISTS trials (key TEXT PRIMARY KEY, cell TEXT NOT NULL, record TEXT NOT NULL)",
+        "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "ALTER TABLE trials RENAME TO trials_0",
+        "ALTER TABLE meta RENAME TO meta_0",
+        *_TABLES,
+        "INSERT INTO trials SELECT key, cell, record, NULL FROM trials_0",
+        "INSERT INTO meta SELECT name, value FROM meta_0",
+        "DROP TABLE trials_0",
+        "DROP TABLE meta_0",
+    ),
+)
+_AT_ONCE = 500  # keys in one question: SQLite takes a limited number of parameters
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """What a certificate holds.
+
+    Attributes
+    ----------
+    vectors
+        Shape (m, d); kept in float32.
+    ids
+        What they emit, shape (n,).
+    claim
+        What is claimed of them, all as text.
+    """
+
+    vectors: Float[np.ndarray, "m d"]
+    ids: Int[np.ndarray, " n"]
+    claim: dict[str, str]
+
+    def as_bytes(self) -> bytes:
+        """Return the content of the certificate file."""
+        vectors = np.ascontiguousarray(self.vectors, dtype=np.float32)
+        return save({"vectors": vectors, "ids": self.ids.astype(np.int64)}, metadata=self.claim)
 
 
 class Store:
-    """Trials and certificates of one run folder.
+    """Trials and certificates of one run folder, for its one writer; `Store.reading` for everybody else.
 
     Parameters
     ----------
     folder
         The run folder; made if missing.
+    lock
+        The right to write, if it is held already; None: it is taken, and given back by `close`.
 
     Raises
     ------
     OutputError
-        The folder cannot be written, the disk is full, or another process writes to the same run.
+        The folder cannot be written, the disk is full, another process writes to the same run, or the ledger
+        is damaged or of a newer version.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lock: WriterLock | None = None) -> None:
         self.folder = folder
+        self._own: WriterLock | None = None
         with _explained(folder):
-            (folder / "certificates").mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(folder / "store.sqlite", timeout=10)
-            self._db.execute("PRAGMA journal_mode=DELETE")
-            with self._db:
-                self._db.execute(_TABLE)
-                self._db.execute(_META)
+            (folder / _CERTIFICATES).mkdir(parents=True, exist_ok=True)
+        if lock is None:
+            self._own = WriterLock(folder)
+        try:
+            self._db = _connect(folder, "rwc")
+            with _explained(folder):
+                self._db.execute("PRAGMA journal_mode=DELETE")
+                self._db.execute("PRAGMA synchronous=FULL")
+                _migrate(self._db, folder)
+            sweep(folder / _CERTIFICATES)
+        except BaseException:
+            self._give_back()
+            raise
+
+    @classmethod
+    def reading(cls, folder: Path) -> "Store":
+        """Open a ledger to read it, also in a folder that cannot be written or that a run writes to just now.
+
+        Raises
+        ------
+        OutputError
+            There is none, or it is damaged or of a newer version.
+        """
+        store = cls.__new__(cls)
+        store.folder, store._own = folder, None
+        # A journal that a killed writer left behind is rolled back by whoever may write.
+        may_write = os.access(folder, os.W_OK) and os.access(folder / LEDGER, os.W_OK)
+        store._db = _connect(folder, "rw" if may_write else "ro")
+        try:
+            with _explained(folder):
+                store._db.execute("PRAGMA query_only=ON")
+                _version(store._db, folder)
+        except BaseException:
+            store._db.close()
+            raise
+        return store
 
     def close(self) -> None:
         """Close the ledger."""
         self._db.close()
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._own is not None:
+            self._own.release()
+            self._own = None
 
     def __enter__(self) -> "Store":
         return self
@@ -56,11 +151,25 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def add(self, key: str, cell: str, record: dict[str, Any]) -> bool:
-        """Write one trial; returns False when its key was there already."""
+    def add(self, key: str, cell: str, record: dict[str, Any], proof: Proof | None = None) -> bool:
+        """Write one trial, with the proof of what it claims; returns False when its key was there already.
+
+        The proof is on the disk under its name before the record is written: a kill in between leaves no
+        claim without its proof. The record keeps the sha256 of the certificate that belongs to it.
+        """
         text = json.dumps(record, allow_nan=False, sort_keys=True)
+        if self.written([key]):
+            return False
+        digest = None
+        if proof is not None:
+            content = proof.as_bytes()
+            digest = hashlib.sha256(content).hexdigest()
+            write_whole(self.certificate_path(key), content)
         with _explained(self.folder), self._db:
-            cursor = self._db.execute("INSERT OR IGNORE INTO trials VALUES (?, ?, ?)", (key, cell, text))
+            cursor = self._db.execute(
+                "INSERT OR IGNORE INTO trials (key, cell, record, proof) VALUES (?, ?, ?, ?)",
+                (key, cell, text, digest),
+            )
         return cursor.rowcount == 1
 
     def keys(self) -> set[str]:
@@ -68,11 +177,40 @@ class Store:
         with _explained(self.folder):
             return {row[0] for row in self._db.execute("SELECT key FROM trials")}
 
+    def written(self, keys: Sequence[str]) -> set[str]:
+        """Return those of some keys whose trials are written."""
+        return {row[0] for row in self._among("SELECT key FROM trials", keys)}
+
+    def counts(self) -> dict[str, int]:
+        """Return how many trials each cell has, cells in the order of their names."""
+        with _explained(self.folder):
+            rows = self._db.execute("SELECT cell, COUNT(*) FROM trials GROUP BY cell ORDER BY cell")
+            return {str(cell): int(count) for cell, count in rows}
+
     def trials(self) -> list[dict[str, Any]]:
         """Return every record with its ``key`` and ``cell``, in order of keys, not of writing."""
         with _explained(self.folder):
             rows = self._db.execute("SELECT key, cell, record FROM trials ORDER BY key").fetchall()
-        return [{"key": key, "cell": cell, **json.loads(record)} for key, cell, record in rows]
+            return [_trial(*row) for row in rows]
+
+    def records(self, keys: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the trials of some keys, in the order of these keys.
+
+        Raises
+        ------
+        KeyError
+            A key that is not written.
+        """
+        rows = self._among("SELECT key, cell, record FROM trials", keys)
+        found = {row[0]: _trial(*row) for row in rows}
+        return [found[key] for key in keys]
+
+    def proofs(self) -> dict[str, str]:
+        """Return the sha256 of the certificates that were written with their records, by key."""
+        if _version(self._db, self.folder) == 0:
+            return {}
+        with _explained(self.folder):
+            return dict(self._db.execute("SELECT key, proof FROM trials WHERE proof IS NOT NULL"))
 
     def put_meta(self, name: str, value: Any) -> None:
         """Keep one JSON value about the whole run, replacing an earlier one."""
@@ -85,29 +223,22 @@ class Store:
         """Return a value kept by `put_meta`, or None."""
         with _explained(self.folder):
             row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return None if row is None else json.loads(row[0])
-
-    def put_certificate(
-        self,
-        key: str,
-        vectors: Float[np.ndarray, "m d"],
-        ids: Int[np.ndarray, " n"],
-        claim: dict[str, str],
-    ) -> None:
-        """Write the vectors and the ids they emit, the claim as metadata; whole or not at all."""
-        path = self.certificate_path(key)
-        temporary = path.with_suffix(".tmp")
-        with _explained(self.folder):
-            save_file(
-                {"vectors": np.ascontiguousarray(vectors, dtype=np.float32), "ids": ids.astype(np.int64)},
-                temporary,
-                metadata=claim,
-            )
-            temporary.replace(path)
+            return None if row is None else json.loads(row[0])
 
     def certificate_path(self, key: str) -> Path:
         """Return where a trial's certificate lies."""
-        return self.folder / "certificates" / f"{key}.safetensors"
+        return self.folder / _CERTIFICATES / f"{key}.safetensors"
+
+    def certificates(self) -> list[Path]:
+        """Return the certificate files that are there, in order of keys."""
+        return sorted((self.folder / _CERTIFICATES).glob("*.safetensors"))
+
+    def _among(self, select: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        for first in range(0, len(keys), _AT_ONCE):
+            part = list(keys[first : first + _AT_ONCE])
+            marks = ",".join("?" * len(part))
+            with _explained(self.folder):
+                yield from self._db.execute(f"{select} WHERE key IN ({marks})", part).fetchall()
 
 
 def read_certificate(path: Path) -> tuple[Float[np.ndarray, "m d"], Int[np.ndarray, " n"], dict[str, str]]:
@@ -129,16 +260,69 @@ def read_certificate(path: Path) -> tuple[Float[np.ndarray, "m d"], Int[np.ndarr
         ) from error
 
 
+def _connect(folder: Path, mode: str) -> sqlite3.Connection:
+    with _explained(folder):
+        place = f"{(folder / LEDGER).absolute().as_uri()}?mode={mode}"
+        return sqlite3.connect(place, timeout=10, uri=True)
+
+
+def _version(db: sqlite3.Connection, folder: Path) -> int:
+    with _explained(folder):
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version > LEDGER_VERSION:
+        raise OutputError(
+            problem(
+                f"a ledger of version {LEDGER_VERSION} or older",
+                f"version {version} in '{folder}'",
+                "use the version of lmreach that wrote it, or a newer one",
+            )
+        )
+    return version
+
+
+def _migrate(db: sqlite3.Connection, folder: Path) -> None:
+    """Bring a ledger to the present version, in one transaction."""
+    version = _version(db, folder)
+    if version == LEDGER_VERSION:
+        return
+    steps: Iterable[str] = (step for steps in _MIGRATIONS[version:] for step in steps)
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trials'").fetchone():
+        steps = _TABLES
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps:
+            db.execute(step)
+        db.execute(f"PRAGMA user_version={LEDGER_VERSION}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _trial(key: str, cell: str, record: str) -> dict[str, Any]:
+    return {"key": key, "cell": cell, **json.loads(record)}
+
+
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
     """Turn what the file system or SQLite says into one line with a remedy."""
     try:
         yield
-    except (sqlite3.Error, OSError, SafetensorError) as error:
-        raise OutputError(
-            problem(
-                "a run folder that can be written",
-                f"'{folder}': {error}",
-                "choose another --out or free space",
-            )
-        ) from error
+    except (sqlite3.Error, OSError, SafetensorError, json.JSONDecodeError) as error:
+        raise _of(folder, error) from error
+
+
+def _of(folder: Path, error: Exception) -> OutputError:
+    if isinstance(error, OSError):
+        return unwritable(folder, error)
+    code = str(getattr(error, "sqlite_errorname", ""))
+    if code.startswith("SQLITE_FULL"):
+        return OutputError(problem("room on the disk", f"'{folder}': {error}", "free space there"))
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        remedy = "wait for the other process to end"
+        return OutputError(problem("a run that nobody else writes to", f"'{folder}': {error}", remedy))
+    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return unwritable(folder, error)
+    remedy = "bring back a copy of store.sqlite; the certificates beside it are whole by themselves"
+    return OutputError(problem("a whole ledger in the run folder", f"'{folder}': {error}", remedy))

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lmreach.errors import OutputError, problem
+from lmreach.files import by_umask
 
 _META = "lmreach.json"
 _FORMAT = 2  # raised when what is written into an entry changes
@@ -102,7 +103,7 @@ def store(sha256: str, name: str, stored_dtype: str, write: Callable[[Path], Non
         write(draft)
         meta = {"name": name, "sha256": sha256, "stored_dtype": stored_dtype}
         (draft / _META).write_text(json.dumps(meta), encoding="utf-8")
-        draft.chmod(0o755)  # mkdtemp's 0700 would hide a shared cache from others
+        by_umask(draft)  # mkdtemp's 0700 would hide a shared cache from others
         _move(draft, place)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

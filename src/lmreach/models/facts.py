@@ -72,7 +72,7 @@ class ModelFacts:
     dtype, stored_dtype
         dtype of the weights as computed with, and as found in the file.
     fingerprint
-        sha256 over names, shapes, dtypes and bytes of all weights, first 16 hex digits.
+        ``WEIGHTS-SETTINGS``, 16 and 8 hex digits (see `models.fingerprint`).
     revision
         Resolved commit of a hub model, or None.
     cache_ok

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from lmreach.errors import OutputError, problem
+from lmreach.files import write_whole
 from lmreach.report.census.section import census_figures
 from lmreach.report.copying.section import copying_figures
 from lmreach.report.kit import reading
@@ -48,14 +48,9 @@ def save_figures(results: Record, folder: Path) -> list[Path]:
         If the folder cannot be made or written.
     """
     written = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for figure in figures(results):
-            drawn, picture = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
-            drawn.write_text(svg(figure.wide), encoding="utf-8")
-            picture.write_bytes(png(figure.wide))
-            written += [drawn, picture]
-    except OSError as error:
-        got = f"{folder}: {error.strerror or error}"
-        raise OutputError(problem("a folder for the figures", got, "choose another folder")) from error
+    for figure in figures(results):
+        drawn, picture = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
+        write_whole(drawn, svg(figure.wide))
+        write_whole(picture, png(figure.wide))
+        written += [drawn, picture]
     return written

@@ -1,7 +1,5 @@
 """The report page: one self-contained HTML file made from a results dict."""
 
-import os
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from lmreach.errors import OutputError, problem
+from lmreach.files import write_whole
 from lmreach.report import figures
 from lmreach.report.cells import section as cells
 from lmreach.report.census import section as census
@@ -50,25 +48,8 @@ def render(results: Record, out: Path) -> Path:
     """
     path = out if out.suffix == ".html" else out / "report.html"
     text = page(results)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, text)
-    except OSError as error:
-        got = f"{path}: {error.strerror or error}"
-        raise OutputError(problem("a file for the report", got, "choose another folder")) from error
+    write_whole(path, text)
     return path
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        # mkstemp makes the file private; a report is meant to be passed on.
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def page(results: Record) -> str:

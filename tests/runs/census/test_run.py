@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from lmreach.config import CramConfig
+from lmreach.config.census import ReachableConfig
 from lmreach.errors import InputError, OutputError
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.runs.census import run as census
-from lmreach.runs.census.answer import is_reachable, save_answer
+from lmreach.runs.census.answer import is_reachable, resume_reachable, run_reachable
 from lmreach.runs.census.run import CensusConfig, census_section, resume_census, run_census
 from tests.runs.stopping import After
 
@@ -98,8 +99,11 @@ def test_is_reachable_finds_saves_and_believes_its_own_certificate(
     quick = CramConfig(max_steps=150)
     found = is_reachable(random_model, ids, ms=(2,), config=quick, budget_s=60.0)
     assert found.verdict == "yes"
-    path = save_answer(found, random_model, tmp_path / "run")
-    assert path.is_file()
+    asked = ReachableConfig(model="builtin:random", text="ids:7,300,12", m=(2,), budget_s=60.0)
+    said = run_reachable(asked, tmp_path / "run")
+    assert said.answer.verdict == "yes"
+    assert said.certificate is not None
+    assert said.certificate.is_file()
     again = is_reachable(random_model, ids[:2], runs=(tmp_path / "run",), budget_s=1e-6)
     assert (again.verdict, again.m, again.tried) == ("yes", 2, ())
     other = load("tiny:llama,width=2,vocab=400", GRID.load)
@@ -109,5 +113,27 @@ def test_is_reachable_finds_saves_and_believes_its_own_certificate(
         is_reachable(random_model, np.array([], dtype=np.int64))
     with pytest.raises(InputError, match="vocabulary"):
         is_reachable(random_model, np.array([512]))
-    with pytest.raises(InputError, match="vectors"):
-        save_answer(unknown, other, tmp_path / "nothing")
+
+
+def test_a_question_is_a_run_whose_search_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, random_model: LoadedModel
+) -> None:
+    """Every part draws starts of its own; an answer is confirmed from its certificate, not searched again."""
+    from lmreach.experiments.census import reachable
+
+    asked = ReachableConfig(model="builtin:random", text="ids:7,300,12", m=(1,), budget_s=0.2)
+    seeds: list[object] = []
+    real = np.random.default_rng
+    monkeypatch.setattr(reachable.np.random, "default_rng", lambda seed: (seeds.append(seed), real(seed))[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(reachable, "cram", lambda *_, **__: [])
+        first = run_reachable(asked, tmp_path / "run")
+        second = resume_reachable(tmp_path / "run", budget_s=0.1)
+    assert (first.answer.verdict, second.answer.verdict) == ("not found", "not found")
+    parts = {tuple(seed[5:]) for seed in seeds if isinstance(seed, list)}
+    assert parts == {(), (1,)}
+    third = run_reachable(asked.model_copy(update={"budget_s": 60.0}), tmp_path / "run")
+    assert (third.answer.verdict, third.certificate is not None) == ("yes", True)
+    again = resume_reachable(tmp_path / "run")
+    assert (again.answer.verdict, again.answer.tried) == ("yes", ())
+    assert again.certificate == third.certificate

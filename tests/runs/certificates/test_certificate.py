@@ -111,23 +111,21 @@ def test_what_holds_in_one_dtype_only_is_fragile(run: Path, monkeypatch: pytest.
     """The float32 pass is made to disagree with the run's own."""
     from lmreach.runs.certificates import verify
 
-    real = verify._emitted
+    real = verify._Decoding.alone
     monkeypatch.setattr(
-        verify,
-        "_emitted",
-        lambda model, claim, config, name=None: (
-            real(model, claim, config, name) - (model.facts.dtype == "float32")
-        ),
+        verify._Decoding,
+        "alone",
+        lambda self, claim, name=None: real(self, claim, name) - (self.model.facts.dtype == "float32"),
     )
     with Store(run) as store:
-        kept = store.meta("fingerprint")
+        kept = store.meta("run")
         half = verify.load("builtin:random", LoadConfig(dtype="bfloat16"))
-        store.put_meta("fingerprint", half.facts.fingerprint)
+        store.put_meta("run", {**kept, "fingerprint": half.facts.fingerprint})
     try:
         verdicts = verify_run(run, load_config=LoadConfig(dtype="bfloat16"))
     finally:
         with Store(run) as store:
-            store.put_meta("fingerprint", kept)
+            store.put_meta("run", kept)
     assert {one.status for one in verdicts} <= {"fragile", "failed"}
     assert all(one.why for one in verdicts)
     assert any(one.status == "fragile" and "float32" in one.why for one in verdicts)

@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from lmreach.config import CramConfig, StudyConfig
-from lmreach.engine.store import Store, read_certificate
+from lmreach.engine.store import Proof, Store, read_certificate
 from lmreach.errors import InputError, ModelError, OutputError
 from lmreach.progress import Silent
 from lmreach.runs.certificates.verify import verify_run
@@ -204,10 +204,10 @@ def test_a_false_certificate_is_found(finished: Path, tmp_path: Path) -> None:
     with Store(folder) as store:
         keys = [trial["key"] for trial in store.trials() if trial["reach"] > 0]
         paths = [store.certificate_path(key) for key in keys[:4]]
-        vectors, ids, claim = read_certificate(paths[0])
-        store.put_certificate(keys[0], np.zeros_like(vectors) + 1e-3, ids, claim)
-        vectors, ids, claim = read_certificate(paths[1])
-        store.put_certificate(keys[1], vectors, (ids + 1) % 512, claim)
+    vectors, ids, claim = read_certificate(paths[0])
+    paths[0].write_bytes(Proof(np.zeros_like(vectors) + 1e-3, ids, claim).as_bytes())
+    vectors, ids, claim = read_certificate(paths[1])
+    paths[1].write_bytes(Proof(vectors, (ids + 1) % 512, claim).as_bytes())
     tensors = load_file(paths[2])
     save_file(tensors, paths[2])
     paths[2].write_bytes(paths[2].read_bytes()[:-9])
@@ -236,8 +236,8 @@ def test_what_cannot_be_run_leaves_no_folder(tmp_path: Path, change: dict, error
 
 
 def test_a_folder_in_use_is_refused(finished: Path, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="resume"):
-        run_study(QUICK, finished)
+    with pytest.raises(OutputError, match=r"another cram.seed \(5 instead of 0\)"):
+        run_study(QUICK.model_copy(update={"cram": QUICK.cram.model_copy(update={"seed": 5})}), finished)
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(OutputError, match="empty folder"):
         run_study(QUICK, tmp_path)
@@ -259,14 +259,15 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path: Path, monkeypatch: pytest.Mo
     """Trials written before stay; the error names the folder and the remedy."""
     written = []
 
-    def full(*_args: object, **_more: object) -> None:
+    replace = Path.replace
+
+    def full(draft: Path, path: Path) -> Path:
         written.append(1)
         if len(written) > 3:
             raise OSError(errno.ENOSPC, "No space left on device")
+        return replace(draft, path)
 
-    monkeypatch.setattr(
-        "lmreach.engine.store.save_file", lambda tensors, path, metadata: full() or path.touch()
-    )
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OutputError, match=r"No space left.*free space"):
         run_study(QUICK, tmp_path / "run")
     with Store(tmp_path / "run") as store:
@@ -276,7 +277,7 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path: Path, monkeypatch: pytest.Mo
 def test_other_weights_are_refused(finished: Path, tmp_path: Path) -> None:
     folder = run_study(QUICK, tmp_path / "run").folder
     with Store(folder) as store:
-        store.put_meta("fingerprint", "0" * 16)
+        store.put_meta("run", {**store.meta("run"), "fingerprint": "0" * 16})
     with pytest.raises(OutputError, match="weights"):
         resume_study(folder)
     with pytest.raises(OutputError, match="weights"):
@@ -408,7 +409,8 @@ def test_the_published_protocol_is_labelled_and_claims_nothing(tmp_path: Path) -
             assert entry["tokens_per_vector"] * entry["m"] == pytest.approx(entry["n50"]["value"] - 1)
     assert results["examples"] == []
     assert not list((folder / "certificates").iterdir())
-    assert verify_run(folder) == []
+    with pytest.raises(OutputError, match="no string was reached"):
+        verify_run(folder)
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert page.count("published protocol, for comparison") >= 4
     assert "n - 1 predicted tokens" in page

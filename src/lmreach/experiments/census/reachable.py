@@ -113,6 +113,7 @@ def search(
     config: CramConfig,
     *,
     budget_s: float,
+    part: int = 0,
     stop: Callable[[], bool] = lambda: False,
     on_try: Callable[[int, int], None] = lambda m, reach: None,
 ) -> Answer:
@@ -124,6 +125,8 @@ def search(
     ----------
     ms
         Numbers of prompt vectors, tried in ascending order.
+    part
+        How many searches went before: each draws starts of its own.
     on_try
         Told m and the longest start of the text so far, after each start.
 
@@ -143,7 +146,7 @@ def search(
         left = begun + budget_s - time.monotonic()
         if left <= 0 or stop():
             break
-        best = _search_one(model, ids, m, config, left / (len(order) - place), stop, on_try)
+        best = _search_one(model, ids, m, config, left / (len(order) - place), part, stop, on_try)
         tried.append((m, 0 if best is None else best.reach))
         if best is not None and best.reach == len(ids):
             reason = f"{_emitted_by(m)} found by optimisation, confirmed step by step"
@@ -165,6 +168,7 @@ def _search_one(
     m: int,
     config: CramConfig,
     seconds: float,
+    part: int,
     stop: Callable[[], bool],
     on_try: Callable[[int, int], None],
 ) -> CramResult | None:
@@ -181,7 +185,9 @@ def _search_one(
         return found or stop() or time.monotonic() > ends
 
     while not over():
-        seeds = [[config.seed, _STREAM, m, rounds, k] for k in range(_STARTS)]
+        # The first search's seeds are what they were before there could be a second one.
+        own = [] if part == 0 else [part]
+        seeds = [[config.seed, _STREAM, m, rounds, k, *own] for k in range(_STARTS)]
         cram(
             model,
             np.repeat(ids[None], _STARTS, axis=0),

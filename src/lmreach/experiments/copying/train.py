@@ -25,6 +25,7 @@ from lmreach.experiments.copying.held_out import decoded_matches, exact_matches,
 from lmreach.experiments.copying.steps import answer_loss, optimisers, rate_factor, without_dropout
 from lmreach.experiments.copying.tasks import CopyTask, check_fit, check_targets
 from lmreach.experiments.copying.vocabulary import parent
+from lmreach.files import by_umask, write_whole
 from lmreach.models.copiers import MARKS, copier, copy_tokenizer, save_copier
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
@@ -242,7 +243,7 @@ class _Run:
             torch.save(content, part)
             part.replace(self.folder / _CHECKPOINT)
             text = json.dumps({"config": content["config"], **content["state"]}, indent=1)
-            (self.folder / "training.json").write_text(text + "\n", encoding="utf-8")
+            write_whole(self.folder / "training.json", text + "\n")
             if self.state.ended:
                 self._save_model()
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
@@ -252,11 +253,12 @@ class _Run:
         model, place = self.plain_model, self.folder / _MODEL
         if self.config.fine_tune is None:
             save_copier(model, self.config.kind, place)
-            return
-        with quiet():
-            model.save_pretrained(place)
-            if self.tokenizer is not None:
-                self.tokenizer.save_pretrained(place)
+        else:
+            with quiet():
+                model.save_pretrained(place)
+                if self.tokenizer is not None:
+                    self.tokenizer.save_pretrained(place)
+        by_umask(place)
 
     def _scaler_state(self) -> dict[str, Any] | None:
         scaler = self.accelerator.scaler

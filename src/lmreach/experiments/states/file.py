@@ -1,7 +1,6 @@
 """A measured support on disk: a safetensors file whose metadata says what was measured, of which model."""
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from lmreach.config.targets import TargetKind
-from lmreach.errors import InputError, OutputError, problem
+from lmreach.errors import InputError, problem
 from lmreach.experiments.states.support import SupportReport
+from lmreach.files import write_whole
+from lmreach.identity import same_model
 from lmreach.models.loaded import LoadedModel
 
 _KIND = "lmreach support 1"
@@ -86,7 +87,7 @@ class SavedSupport:
             raise InputError(problem(f"{told}, {width} wide", f"one of width {self.low.size}", remedy))
         other = f"one of {self.facts['model']}"
         comparable = fingerprint is not None and self.facts["dtype"] == "float32"
-        if comparable and self.facts["fingerprint"] != fingerprint:
+        if comparable and not same_model(self.facts["fingerprint"], fingerprint or ""):
             raise InputError(problem(told, f"{other} with other weights", remedy))
         if self.gain.shape != gain.shape or not np.allclose(self.gain, gain, rtol=_GAIN, atol=_GAIN):
             raise InputError(problem(told, f"{other} with another final norm", remedy))
@@ -140,21 +141,11 @@ def write_support(path: Path, support: SavedSupport) -> None:
         "mean_direction": support.mean_direction,
         "gain": support.gain,
     }
-    draft = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(
-            {name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
-            draft,
-            metadata={"kind": _KIND, "facts": json.dumps(support.facts, allow_nan=False)},
-        )
-        draft.replace(path)
-    except (OSError, SafetensorError) as error:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise OutputError(
-            problem(f"a place to write {path}", str(error), "choose another with --out")
-        ) from error
+    content = save(
+        {name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
+        metadata={"kind": _KIND, "facts": json.dumps(support.facts, allow_nan=False)},
+    )
+    write_whole(path, content, remedy="choose another with --out")
 
 
 def read_support(path: Path) -> SavedSupport:

@@ -15,7 +15,7 @@ import vl_convert
 from jaxtyping import Bool, Float
 from markupsafe import Markup, escape
 
-from lmreach.errors import OutputError, problem
+from lmreach.files import write_whole
 from lmreach.report.kit.drawing import COLOURS, FONT, GRID, INK, MUTED, PAPER
 from lmreach.report.kit.format import number, plain
 
@@ -97,13 +97,9 @@ def save_cell_map(record: Record, folder: Path, name: str = "map") -> list[Path]
         If the folder cannot be made or written.
     """
     drawn, picture = folder / f"{name}.svg", folder / f"{name}.png"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        drawn.write_text(cell_map_svg(record), encoding="utf-8")
-        picture.write_bytes(cell_map_png(record))
-    except OSError as error:
-        got = f"{folder}: {error.strerror or error}"
-        raise OutputError(problem("a folder for the map", got, "choose another with --out")) from error
+    remedy = "choose another with --out"
+    write_whole(drawn, cell_map_svg(record), remedy=remedy)
+    write_whole(picture, cell_map_png(record), remedy=remedy)
     return [drawn, picture]
 
 

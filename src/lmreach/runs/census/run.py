@@ -7,7 +7,7 @@ same ``--out`` goes on where it stopped, and gives what an uninterrupted run giv
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ import torch
 
 from lmreach.config import Bos
 from lmreach.config.census import SAMPLE, CensusConfig
-from lmreach.engine import folder as folders
 from lmreach.engine.keys import digest
-from lmreach.engine.provenance import provenance
+from lmreach.engine.provenance import provenance, public
+from lmreach.engine.run import Envelope, Left, RunEnd, RunKind, begin, open_run
 from lmreach.engine.store import Store
-from lmreach.errors import OutputError, problem
 from lmreach.experiments.census.decode import Block
 from lmreach.experiments.census.exact import GridCensus, census_grid, check_size, input_extent
 from lmreach.experiments.census.grid import Grid
@@ -33,6 +32,8 @@ from lmreach.experiments.census.tokens import (
     count_outputs,
     decode_plan_block,
 )
+from lmreach.identity import weights_of
+from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
@@ -40,7 +41,6 @@ from lmreach.report.html import render
 
 __all__ = [
     "CensusConfig",
-    "CensusEnd",
     "census_section",
     "resume_census",
     "run_census",
@@ -50,14 +50,6 @@ SCHEMA = 1
 _SAID_EVERY_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class CensusEnd:
-    """Where a census is, and whether it was stopped before its end."""
-
-    folder: Path
-    interrupted: bool
-
-
 def run_census(
     config: CensusConfig,
     out: Path | None,
@@ -65,7 +57,8 @@ def run_census(
     command: str = "",
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
-) -> CensusEnd:
+    fresh: bool = False,
+) -> RunEnd:
     """Count the outputs of a model and write a run folder with results.json and report.html.
 
     Parameters
@@ -75,6 +68,8 @@ def run_census(
         None: a new one under ``lmreach-runs``.
     stop
         Asked between blocks.
+    fresh
+        Begin anew where ``out`` holds a run, which is moved aside.
 
     Raises
     ------
@@ -84,25 +79,26 @@ def run_census(
         The folder holds something else, or cannot be written.
     """
     watched = progress or Silent()
-    going_on = out is not None and (out / "store.sqlite").is_file()
-    place = out if going_on and out is not None else folders.choose(out, config.model, "census")
-    watched.stage("loading the model")
-    model = load(config.model, config.load, progress=watched.stage)
-    grids = [] if config.grid is None else _grids(config, model, config.grid)
-    plans = _plans(config, model) if config.grid is None else []
-    with Store(place) as store:
-        _agree(store, config, model, command)
+    with begin(RunKind.CENSUS, config, out, name=config.model, fresh=fresh) as written:
+        watched.stage("loading the model")
+        model = load(config.model, config.load, progress=watched.stage)
+        grids = [] if config.grid is None else _grids(config, model, config.grid)
+        plans = _plans(config, model) if config.grid is None else []
+        facts = model.facts
+        store = written.bind(
+            facts.name, facts.fingerprint, settings_of(model.model), command=command, note=watched.note
+        )
         run = _Run(config, model, store, watched, stop)
         found = {"grids": run.grids(grids), "tokens": run.tokens(plans)}
-        results = _results(config, model, found, run, store)
-        folders.write_json(place / "results.json", results)
-        render(results, place / "report.html")
-    return CensusEnd(place, run.stopped)
+        results = _results(config, model, found, run, written.envelope)
+        render(results, written.folder / "report.html")
+        left = [Left(what, why) for what, why in run.left]
+        return written.end(results, interrupted=run.stopped, left=left)
 
 
 def resume_census(
     run: Path, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
-) -> CensusEnd:
+) -> RunEnd:
     """Go on with a census from its folder alone.
 
     Raises
@@ -110,11 +106,11 @@ def resume_census(
     OutputError
         The folder is that of no census.
     """
-    with Store(folders.existing(run)) as store:
-        saved, command = store.meta("census"), store.meta("command")
-    if saved is None:
-        raise OutputError(problem("the folder of a census", f"'{run}'", "see 'lmreach status'"))
-    return run_census(CensusConfig.model_validate(saved), run, command=command, progress=progress, stop=stop)
+    begun = open_run(run)
+    begun.require(RunKind.CENSUS, what="go on with as a census")
+    config = begun.envelope.config
+    assert isinstance(config, CensusConfig)
+    return run_census(config, run, progress=progress, stop=stop)
 
 
 def census_section(
@@ -235,7 +231,8 @@ class _Run:
 
     def _key(self, **asked: Any) -> str:
         facts, config = self.model.facts, self.config
-        common = {"fingerprint": facts.fingerprint, "model": facts.name, "dtype": facts.dtype}
+        weights = weights_of(facts.fingerprint)
+        common = {"fingerprint": weights, "model": facts.name, "dtype": facts.dtype}
         return digest({"record": 1, **common, "n": config.length, "bos": config.bos, **asked})
 
     def _over(self, what: str) -> bool:
@@ -273,44 +270,26 @@ def _plans(config: CensusConfig, model: LoadedModel) -> list[TokenPlan]:
     return plans
 
 
-def _agree(store: Store, config: CensusConfig, model: LoadedModel, command: str) -> None:
-    """Keep the settings of a new run; refuse to go on with other ones."""
-    asked = config.model_dump(mode="json")
-    saved, weights = store.meta("census"), store.meta("fingerprint")
-    if saved is None and store.keys():
-        remedy = "choose another --out"
-        raise OutputError(problem("a new folder or that of a census", f"'{store.folder}'", remedy))
-    if saved is not None and (saved != asked or weights != model.facts.fingerprint):
-        other = [name for name in asked if saved.get(name) != asked[name]] or ["weights"]
-        got = f"another {', '.join(other)} in '{store.folder}'"
-        raise OutputError(problem("the settings the census began with", got, "choose another --out"))
-    if saved is None:
-        store.put_meta("census", asked)
-        store.put_meta("fingerprint", model.facts.fingerprint)
-        store.put_meta("command", command)
-        store.put_meta("started", datetime.now(UTC).isoformat())
-
-
 def _results(
-    config: CensusConfig, model: LoadedModel, found: dict[str, Any], run: _Run, store: Store
+    config: CensusConfig, model: LoadedModel, found: dict[str, Any], run: _Run, envelope: Envelope
 ) -> dict[str, Any]:
     parts = [*found["grids"], *found["tokens"]]
     where = provenance(
         threads=torch.get_num_threads(),
         device=str(model.device),
-        started=datetime.fromisoformat(store.meta("started")),
+        started=datetime.fromisoformat(envelope.started),
     )
     return {
         "schema": SCHEMA,
         "kind": "census",
         "model_name": model.facts.name,
         "model": model.facts.as_dict(),
-        "config": {**config.model_dump(mode="json"), "model": model.facts.name},
+        "config": public(config, model.facts.name),
         "results": {"census": found},
         "not_done": [{"what": what, "why": why} for what, why in run.left],
         "provenance": {
             **where,
-            "command": store.meta("command"),
+            "command": envelope.command,
             "seconds": round(sum(one["seconds"] for one in parts), 3),
             "interrupted": run.stopped,
         },

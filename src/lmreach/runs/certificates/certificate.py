@@ -1,21 +1,28 @@
 """One certificate by itself: find the model it speaks of, decode it, hand it on in other formats."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
-from lmreach.config import Bos, LoadConfig, StudyConfig
-from lmreach.engine.store import Store, read_certificate
+from lmreach.config import Bos, LoadConfig
+from lmreach.engine.run import RunKind, open_run
+from lmreach.engine.store import LEDGER, read_certificate
 from lmreach.errors import InputError, OutputError, problem
+from lmreach.files import write_whole
+from lmreach.identity import require_same
 from lmreach.models.decode import Decoded, greedy
 from lmreach.models.frame import frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+
+WITH_CERTIFICATES = (RunKind.STUDY, RunKind.REACHABLE)
+"""Kinds of runs that claim what vectors emit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +61,29 @@ class Certificate:
 def open_certificate(path: Path, model: str | None = None) -> Certificate:
     """Read a certificate and find its model: the one named, else the one of the run it lies in.
 
+    Parameters
+    ----------
+    path
+        A certificate, or the folder of a run that has just one.
+
     Raises
     ------
     OutputError
-        Not a certificate.
+        Not a certificate, or a run of a kind that has none.
     InputError
-        It lies outside of a run and no model was named.
+        It lies outside of a run and no model was named, or is one of several.
     """
+    if path.is_dir():
+        path = _only_one(path)
     if not path.is_file():
         raise InputError(
             problem("a certificate file", f"'{path}', which is none", "see the certificates folder of a run")
         )
     vectors, ids, claim = read_certificate(path)
     run = path.resolve().parent.parent
-    if (run / "store.sqlite").is_file():
-        with Store(run) as store:
-            config = StudyConfig.model_validate(store.meta("config"))
-        return Certificate(vectors, ids, claim, model or config.model, config.load)
+    if (run / LEDGER).is_file():
+        begun = open_run(run)
+        return Certificate(vectors, ids, claim, model or begun.envelope.config.model or "", begun.load)
     if model is None:
         named = claim.get("model", "an unknown model")
         raise InputError(
@@ -81,24 +94,40 @@ def open_certificate(path: Path, model: str | None = None) -> Certificate:
     return Certificate(vectors, ids, claim, model, LoadConfig())
 
 
-def load_for(certificate: Certificate) -> LoadedModel:
+def _only_one(folder: Path) -> Path:
+    """Return the certificate of a run that has one."""
+    run = open_run(folder)
+    run.require(*WITH_CERTIFICATES, what="decode")
+    with run.ledger() as store:
+        paths = store.certificates()
+    if len(paths) != 1:
+        got = f"'{folder}', a run with {len(paths)}"
+        raise InputError(problem("one certificate", got, "name a file in its certificates folder"))
+    return paths[0]
+
+
+def load_for(certificate: Certificate, note: Callable[[str], None] = lambda text: None) -> LoadedModel:
     """Load the model of a certificate.
+
+    Parameters
+    ----------
+    note
+        Told where less than the whole model could be compared.
 
     Raises
     ------
     OutputError
-        Its weights are not those that the certificate speaks of.
+        It is not the model that the certificate speaks of.
     """
     model = load(certificate.model, certificate.config)
-    wanted = certificate.claim.get("fingerprint")
-    if wanted is not None and model.facts.fingerprint != wanted:
-        raise OutputError(
-            problem(
-                f"weights {wanted}, as the certificate says",
-                f"{model.facts.fingerprint} in {model.facts.name}",
-                "name the model it was made with",
-            )
-        )
+    said = require_same(
+        certificate.claim.get("fingerprint"),
+        model.facts.fingerprint,
+        where="the certificate",
+        remedy="name the model it was made with",
+    )
+    if said is not None:
+        note(said)
     return model
 
 
@@ -165,14 +194,11 @@ def export_safetensors(certificate: Certificate, folder: Path) -> Path:
 def _write(
     folder: Path, name: str, tensors: dict[str, np.ndarray], claim: dict[str, str], texts: dict[str, str]
 ) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise OutputError(problem("a new or empty folder", f"'{folder}'", "choose another --out"))
-        save_file({key: np.ascontiguousarray(value) for key, value in tensors.items()}, folder / name, claim)
-        for text_name, text in texts.items():
-            (folder / text_name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        got = f"'{folder}': {error.strerror}"
-        raise OutputError(problem("a folder that can be written", got, "choose another --out")) from error
+    remedy = "choose another --out"
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise OutputError(problem("a new or empty folder", f"'{folder}'", remedy))
+    content = save({key: np.ascontiguousarray(value) for key, value in tensors.items()}, claim)
+    write_whole(folder / name, content, remedy=remedy)
+    for text_name, text in texts.items():
+        write_whole(folder / text_name, text, remedy=remedy)
     return folder / name

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor
+from safetensors.numpy import load_file
 
 from lmreach.engine.folder import read_json
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.information import target_bits
 from lmreach.experiments.targets import files as target_files
+from lmreach.identity import require_same
 from lmreach.models.decode import emitted_prefix, greedy
 from lmreach.models.frame import NO_FRAME, PromptFrame
 from lmreach.models.loaded import LoadedModel
@@ -32,8 +32,6 @@ class Judged:
     ----------
     m, n
         Vectors given; tokens of the target.
-    cut_from
-        Tokens of the target as given, where the model's context holds only its first n; None: all of it.
     reach
         Longest prefix of the target that greedy decoding emits from the vectors, in tokens.
     smallest_gap
@@ -56,7 +54,6 @@ class Judged:
 
     m: int
     n: int
-    cut_from: int | None
     reach: int
     smallest_gap: float | None
     wanted_next: str | None
@@ -93,36 +90,21 @@ def read_vectors(path: Path) -> tuple[Float[np.ndarray, "m d"], int]:
     if not path.is_file():
         raise InputError(problem("a file of vectors", f"'{path}', which is none", "check the path"))
     try:
-        given = _array(path) if path.suffix == ".npy" else _only_matrix(path)
-    except (ValueError, TypeError, OSError, EOFError, SafetensorError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        array: np.ndarray = np.load(path) if path.suffix == ".npy" else _only_matrix(path)
+    except (ValueError, OSError, SafetensorError) as error:
         raise InputError(
-            problem("vectors as .npy, .safetensors or a PEFT adapter", f"'{path.name}': {reason}", "convert")
+            problem("vectors as .npy, .safetensors or a PEFT adapter", f"'{path.name}': {error}", "convert")
         ) from error
-    if given.ndim != 2 or given.numel() == 0 or not given.is_floating_point():
-        dtype = str(given.dtype).removeprefix("torch.")
-        got = f"{dtype} of shape {tuple(given.shape)} in '{path.name}'"
+    if array.ndim != 2 or array.size == 0 or array.dtype.kind != "f":
+        got = f"{array.dtype} of shape {array.shape} in '{path.name}'"
         raise InputError(problem("floating-point vectors of shape (m, d)", got, "reshape them"))
-    if not torch.isfinite(given.double()).all():
+    if not np.isfinite(array).all():
         raise InputError(problem("finite vectors", f"NaN or infinities in '{path.name}'", "check them"))
-    if not torch.isfinite(given.float()).all():
-        largest = float(given.abs().max())
-        got = f"one of {largest:.3g} in '{path.name}'"
-        raise InputError(problem("coordinates that float32 holds", got, "scale them"))
-    return given.float().numpy(), 8 * given.dtype.itemsize
+    return np.asarray(array, dtype=np.float32), 8 * array.dtype.itemsize
 
 
-def _array(path: Path) -> Tensor:
-    """Read one array; a file of several, or of objects, is refused."""
-    array = np.load(path, allow_pickle=False)
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"several arrays ({', '.join(array.files) or 'none'}), an .npz by its content")
-    return torch.from_numpy(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")))
-
-
-def _only_matrix(path: Path) -> Tensor:
-    # By way of torch: numpy has neither bfloat16 nor float8, which tuning writes.
-    tensors: dict[str, Tensor] = load_file(path)
+def _only_matrix(path: Path) -> np.ndarray:
+    tensors: dict[str, np.ndarray] = load_file(path)
     for name in _NAMES:
         if name in tensors:
             return tensors[name]
@@ -174,7 +156,7 @@ def judge(
     vectors
         Shape (m, d), in the space of ``inputs_embeds``.
     ids
-        The target; what the context does not hold after the vectors is left out, as cramming leaves it out.
+        The target.
     stored_bits
         Per value, for the byte ratio.
     frame
@@ -185,14 +167,11 @@ def judge(
     Raises
     ------
     InputError
-        Vectors of another width than the model's, or more of them than its context holds.
+        Vectors of another width than the model's, or m + n beyond its context.
     OutputError
         The run is of another model.
     """
     given = torch.from_numpy(vectors).to(model.device)
-    context, whole = model.facts.context, len(ids)
-    if context is not None:
-        ids = ids[: max(1, context - len(vectors) - frame.length)]
     emission = emitted_prefix(model, given, ids, frame=frame)
     wanted, emitted = None, None
     if emission.reach < len(ids):
@@ -206,7 +185,6 @@ def judge(
     return Judged(
         m=m,
         n=len(ids),
-        cut_from=whole if len(ids) < whole else None,
         reach=emission.reach,
         smallest_gap=emission.smallest_gap,
         wanted_next=wanted,
@@ -236,15 +214,8 @@ def _limits(model: LoadedModel, reach: int, m: int, dtype: str) -> list[dict[str
 
 def _curve(model: LoadedModel, run: Path, reach: int, m: int) -> list[dict[str, Any]]:
     results = read_json(run / "results.json")
-    measured = (results.get("provenance") or {}).get("fingerprint")
-    if measured != model.facts.fingerprint:
-        raise InputError(
-            problem(
-                f"a run on weights {model.facts.fingerprint}",
-                f"{measured} in '{run.name}'",
-                "name another run",
-            )
-        )
+    measured = (results.get("provenance") or {}).get("fingerprint") or "none"
+    require_same(measured, model.facts.fingerprint, where=f"'{run.name}'", remedy="name another run")
     return [
         {
             "target": entry["target"],

@@ -1,5 +1,7 @@
 """Verify a run: decode every certificate again, and say which claims hold."""
 
+import hashlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +12,18 @@ import torch
 from jaxtyping import Float, Int
 
 from lmreach.config import LoadConfig, StudyConfig
-from lmreach.engine.folder import existing
+from lmreach.config.census import ReachableConfig
+from lmreach.engine.run import Run, open_run
 from lmreach.engine.store import Store, read_certificate
 from lmreach.errors import LmreachError, OutputError, problem
 from lmreach.experiments.cramming.quantise import FORMATS, quantise
 from lmreach.models.decode import emitted_prefix, greedy_batch
-from lmreach.models.frame import frame_of
+from lmreach.models.fingerprint import settings_of
+from lmreach.models.frame import PromptFrame, frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.progress import Progress, Silent
+from lmreach.runs.certificates.certificate import WITH_CERTIFICATES
 
 _COMPANY = 8  # rows of the batch in which a claim is decoded as well
 
@@ -85,6 +91,7 @@ def verify_run(
     formats: tuple[str, ...] = (),
     load_config: LoadConfig | None = None,
     on_verdict: Callable[[Verdict], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Verdict]:
     """Decode every certificate of a run again and compare with what the ledger claims.
 
@@ -99,6 +106,8 @@ def verify_run(
         How to load the model; None: as the run did.
     on_verdict
         Called with each verdict as it comes.
+    progress
+        Told of every decoding; one claim is decoded several times.
 
     Returns
     -------
@@ -109,30 +118,34 @@ def verify_run(
     Raises
     ------
     OutputError
-        Not a run folder, or the model's weights are not those that were measured.
+        Not a run folder, one of a kind that claims nothing or one that holds no claim, or the model is not
+        the one that was measured.
     """
-    with Store(existing(run)) as store:
-        config = StudyConfig.model_validate(store.meta("config"))
-        chosen = load_config or config.load
-        model = load(config.model, chosen)
-        if model.facts.fingerprint != store.meta("fingerprint"):
-            raise OutputError(
-                problem(
-                    f"the model of the run (weights {store.meta('fingerprint')})",
-                    f"weights {model.facts.fingerprint}",
-                    "bring the same weights",
-                )
-            )
+    begun, watched = open_run(run), progress or Silent()
+    begun.require(*WITH_CERTIFICATES, what="verify")
+    with begun.ledger() as store:
         claims = list(_claims(store))
-    emitted = [_emitted(model, claim, config) for claim in claims]
-    beside = [_emitted_in_batch(model, claim, config) for claim in claims]
-    rounded = [{name: _emitted(model, claim, config, name) for name in formats} for claim in claims]
-    if chosen.dtype == "float32":
+    if not claims:
+        got = f"none in '{run}': no string was reached"
+        raise OutputError(problem("a certificate to verify", got, "see 'lmreach status', or resume the run"))
+    chosen, name = load_config or begun.load, begun.envelope.config.model or ""
+    watched.stage(f"loading {name}")
+    model = load(name, chosen, progress=watched.note)
+    said = begun.check_model(model.facts.fingerprint, settings_of(model.model))
+    if said is not None:
+        watched.note(said)
+    wide_too = chosen.dtype != "float32"
+    each = _Decoding(begun, model, watched, total=len(claims) * (2 + len(formats) + wide_too))
+    emitted = [each.alone(claim) for claim in claims]
+    beside = [each.in_company(claim) for claim in claims]
+    rounded = [{name: each.alone(claim, name) for name in formats} for claim in claims]
+    if not wide_too:
         exact = emitted
     else:
-        del model  # two copies of a large model may not fit
-        wide = load(config.model, chosen.model_copy(update={"dtype": "float32"}))
-        exact = [_emitted(wide, claim, config) for claim in claims]
+        del model, each.model  # two copies of a large model may not fit
+        watched.stage(f"loading {name} in float32")
+        each.model = load(name, chosen.model_copy(update={"dtype": "float32"}))
+        exact = [each.alone(claim) for claim in claims]
     verdicts = []
     for claim, here, there, company, others in zip(claims, emitted, exact, beside, rounded, strict=True):
         verdicts.append(_judge(claim, here, there, company, others, chosen.dtype))
@@ -165,39 +178,78 @@ def quantised_summary(verdicts: list[Verdict]) -> list[dict[str, Any]]:
 
 
 def _claims(store: Store) -> Iterator[_Claim]:
+    digests = store.proofs()
     for trial in store.trials():
-        if trial["reach"] == 0:
+        if not trial.get("reach"):
             continue
-        claimed = trial["ids"][: trial["reach"]]
+        key, claimed = trial["key"], trial["ids"][: trial["reach"]]
         vectors, ids, why = None, np.empty(0, dtype=np.int64), ""
         try:
-            vectors, ids, _ = read_certificate(store.certificate_path(trial["key"]))
+            path = store.certificate_path(key)
+            vectors, ids, _ = read_certificate(path)
         except LmreachError as error:
             why = str(error)
         else:
             if ids.tolist() != claimed:
                 vectors, why = None, "the certificate's ids are not the trial's"
-        yield _Claim(trial["key"], trial["cell"], claimed, vectors, ids, why)
+            elif key in digests and hashlib.sha256(path.read_bytes()).hexdigest() != digests[key]:
+                vectors, why = None, "the certificate is not the one that was written with the trial"
+        yield _Claim(key, trial["cell"], claimed, vectors, ids, why)
+    if not store.keys():  # an answer to --is-reachable of older versions: a certificate without a trial
+        yield from map(_by_itself, store.certificates())
 
 
-def _emitted(model: LoadedModel, claim: _Claim, config: StudyConfig, name: str | None = None) -> int:
-    if claim.vectors is None:
-        return 0
-    vectors = torch.from_numpy(claim.vectors)
-    if name is not None:
-        vectors = quantise(vectors, name)
-    frame = frame_of(model, config.cram.bos, config.cram.prefix, config.cram.suffix)
-    return emitted_prefix(model, vectors.to(model.device), claim.ids, frame=frame).reach
+def _by_itself(path: Path) -> _Claim:
+    try:
+        vectors, ids, claim = read_certificate(path)
+    except LmreachError as error:
+        return _Claim(path.stem, "reachable", [0], None, np.empty(0, dtype=np.int64), str(error))
+    return _Claim(path.stem, f"reachable m={claim.get('m', len(vectors))}", ids.tolist(), vectors, ids, "")
 
 
-def _emitted_in_batch(model: LoadedModel, claim: _Claim, config: StudyConfig) -> int:
-    """Return what the worst of eight equal rows emits: a batch rounds differently from a single row."""
-    if claim.vectors is None:
-        return 0
-    vectors = torch.from_numpy(claim.vectors).to(model.device).expand(_COMPANY, -1, -1)
-    frame = frame_of(model, config.cram.bos, config.cram.prefix, config.cram.suffix)
-    ids = greedy_batch(model, vectors, len(claim.ids), frame=frame)
-    return int((ids == torch.from_numpy(claim.ids)).long().cumprod(dim=1).sum(dim=1).min())
+class _Decoding:
+    """Decodes claims with one model at a time, and says how far it is."""
+
+    def __init__(self, run: Run, model: LoadedModel, progress: Progress, total: int) -> None:
+        self.model = model
+        self._config = run.envelope.config
+        self._progress, self._left, self._done = progress, total, 0
+        self._begun = time.monotonic()
+        progress.stage("decoding every certificate again")
+        progress.plan(total)
+
+    def alone(self, claim: _Claim, name: str | None = None) -> int:
+        """Return the ids emitted at batch 1, of vectors rounded to a format if one is named."""
+        if claim.vectors is None:
+            return self._tell(claim, 0)
+        vectors = torch.from_numpy(claim.vectors)
+        if name is not None:
+            vectors = quantise(vectors, name)
+        emission = emitted_prefix(self.model, vectors.to(self.model.device), claim.ids, frame=self._frame())
+        return self._tell(claim, emission.reach)
+
+    def in_company(self, claim: _Claim) -> int:
+        """Return what the worst of eight equal rows emits: a batch rounds differently from a single row."""
+        if claim.vectors is None:
+            return self._tell(claim, 0)
+        vectors = torch.from_numpy(claim.vectors).to(self.model.device).expand(_COMPANY, -1, -1)
+        ids = greedy_batch(self.model, vectors, len(claim.ids), frame=self._frame())
+        same = (ids == torch.from_numpy(claim.ids)).long().cumprod(dim=1).sum(dim=1).min()
+        return self._tell(claim, int(same))
+
+    def _frame(self) -> PromptFrame:
+        """Return what stands around the vectors of the run."""
+        config = self._config
+        if isinstance(config, StudyConfig):
+            return frame_of(self.model, config.cram.bos, config.cram.prefix, config.cram.suffix)
+        assert isinstance(config, ReachableConfig)
+        return frame_of(self.model, config.bos)
+
+    def _tell(self, claim: _Claim, reach: int) -> int:
+        self._done, self._left = self._done + 1, self._left - 1
+        self._progress.string(claim.cell, reach, "decoded again")
+        self._progress.expect((time.monotonic() - self._begun) / self._done * self._left)
+        return reach
 
 
 def _judge(

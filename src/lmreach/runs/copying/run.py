@@ -7,23 +7,24 @@ checkpoint of its own, so the same command with the same ``--out`` goes on where
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from lmreach.config.copying import CopyConfig, Decoding
-from lmreach.engine import folder as folders
 from lmreach.engine.keys import digest
-from lmreach.engine.provenance import provenance
+from lmreach.engine.provenance import provenance, public, without_path
+from lmreach.engine.run import Envelope, Left, RunEnd, RunKind, begin, open_run
 from lmreach.engine.store import Store
-from lmreach.errors import OutputError, problem
 from lmreach.experiments.copying.attention import source_attention
 from lmreach.experiments.copying.measure import measure, recheck
 from lmreach.experiments.copying.prompts import Laid
 from lmreach.experiments.copying.train import Trained, train
 from lmreach.experiments.copying.walk import next_length, skipped
+from lmreach.identity import weights_of
+from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
@@ -41,20 +42,12 @@ from lmreach.runs.copying.subject import Subject, as_it_is, check, copier_subjec
 from lmreach.runs.model_limits import model_limits
 from lmreach.runs.study.results import limits_section
 
-__all__ = ["CopyConfig", "CopyEnd", "copy_section", "resume_copying", "run_copying"]
+__all__ = ["CopyConfig", "copy_section", "resume_copying", "run_copying"]
 
 SCHEMA = 1
 ByLayout = dict[str, list[dict[str, Any]]]
 _CHECKED = 2  # strings decoded again at batch 1
 _LIMIT_DTYPE = "float16"
-
-
-@dataclass(frozen=True, slots=True)
-class CopyEnd:
-    """Where a copying run is, and whether it was stopped before its end."""
-
-    folder: Path
-    interrupted: bool
 
 
 def run_copying(
@@ -64,7 +57,8 @@ def run_copying(
     command: str = "",
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
-) -> CopyEnd:
+    fresh: bool = False,
+) -> RunEnd:
     """Find the length at which a model stops copying; write a run folder with results.json and report.html.
 
     Parameters
@@ -74,6 +68,8 @@ def run_copying(
         None: a new one under ``lmreach-runs``.
     stop
         Asked between training steps and between lengths.
+    fresh
+        Begin anew where ``out`` holds a run, which is moved aside.
 
     Raises
     ------
@@ -86,26 +82,26 @@ def run_copying(
     """
     check(config)
     watched = progress or Silent()
-    going_on = out is not None and (out / "store.sqlite").is_file()
     name = config.model or (config.train and (config.train.fine_tune or f"copier-{config.train.kind}")) or ""
-    place = out if going_on and out is not None else folders.choose(out, name, "copy")
-    loaded = None
-    if config.model is not None:
-        watched.stage(f"loading {config.model}")
-        loaded = load(config.model, config.load, progress=watched.note)
-        in_layout(as_it_is(loaded, config.alphabet).layouts, config.layout)
-    with Store(place) as store:
-        _agree(store, config, command)
-        run = _Run(config, store, watched, stop)
+    with begin(RunKind.COPY, config, out, name=name, fresh=fresh) as written:
+        loaded, fingerprint, settings = None, None, None
+        if config.model is not None:
+            watched.stage(f"loading {config.model}")
+            loaded = load(config.model, config.load, progress=watched.note)
+            in_layout(as_it_is(loaded, config.alphabet).layouts, config.layout)
+            name, fingerprint = loaded.facts.name, loaded.facts.fingerprint
+            settings = settings_of(loaded.model)
+        store = written.bind(without_path(name), fingerprint, settings, command=command, note=watched.note)
+        run = _Run(config, store, written.envelope, watched, stop)
         results = run.whole(loaded)
-        folders.write_json(place / "results.json", results)
-        render(results, place / "report.html")
-    return CopyEnd(place, run.stopped)
+        render(results, written.folder / "report.html")
+        left = [Left(what, why, run.stopped) for what, why in run.left]
+        return written.end(results, interrupted=run.stopped, left=left)
 
 
 def resume_copying(
     run: Path, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
-) -> CopyEnd:
+) -> RunEnd:
     """Go on with a copying run from its folder alone.
 
     Raises
@@ -113,11 +109,11 @@ def resume_copying(
     OutputError
         The folder is that of no copying run.
     """
-    with Store(folders.existing(run)) as store:
-        saved, command = store.meta("copy"), store.meta("command")
-    if saved is None:
-        raise OutputError(problem("the folder of a copying run", f"'{run}'", "see 'lmreach status'"))
-    return run_copying(CopyConfig.model_validate(saved), run, command=command, progress=progress, stop=stop)
+    begun = open_run(run)
+    begun.require(RunKind.COPY, what="go on with as a copying run")
+    config = begun.envelope.config
+    assert isinstance(config, CopyConfig)
+    return run_copying(config, run, progress=progress, stop=stop)
 
 
 def copy_section(
@@ -160,6 +156,7 @@ class _Run:
 
     config: CopyConfig
     store: Store
+    envelope: Envelope
     progress: Progress
     stop: Callable[[], bool]
     stopped: bool = False
@@ -245,7 +242,7 @@ class _Run:
             {
                 "record": 1,
                 "kind": "copy",
-                "fingerprint": facts.fingerprint,
+                "fingerprint": weights_of(facts.fingerprint),
                 "dtype": facts.dtype,
                 "layout": laid.name,
                 "length": n,
@@ -255,12 +252,10 @@ class _Run:
                 "symbols": [int(i) for i in laid.symbols],
             }
         )
-        known = {trial["key"]: trial for trial in self.store.trials()}
-        if key not in known:
+        if not self.store.written([key]):
             record = _record(subject.model, laid, n, config.strings, config.seed, config.decoding)
             self.store.add(key, f"{laid.name}, strings of {n}", record)
-            known[key] = record
-        one: dict[str, Any] = known[key]
+        (one,) = self.store.records([key])
         right = one[subject.counted]
         self.progress.stage(f"{laid.name}, strings of {n}: {right['count']} of {right['of']} right")
         return one
@@ -299,7 +294,8 @@ class _Run:
         known = {trial["key"]: trial["crammed"] for trial in self.store.trials() if "crammed" in trial}
         for m in config.cram:
             asked = [m, config.cram_strings, config.cram_steps, config.seed]
-            key = digest({"kind": "copy cramming", "of": subject.model.facts.fingerprint, "asked": asked})
+            of = weights_of(subject.model.facts.fingerprint)
+            key = digest({"kind": "copy cramming", "of": of, "asked": asked})
             if key not in known:
                 if self._over(f"cramming at m = {m}"):
                     continue
@@ -331,17 +327,16 @@ class _Run:
         self.left.append((what, "interrupted; the same command with the same --out goes on"))
 
     def _results(self, subject: Subject, section: dict[str, Any], seconds: float) -> dict[str, Any]:
-        facts, started = subject.model.facts, datetime.fromisoformat(self.store.meta("started"))
+        facts, started = subject.model.facts, datetime.fromisoformat(self.envelope.started)
         spent = float(self.store.meta("seconds") or 0.0) + seconds
         self.store.put_meta("seconds", spent)
         where = provenance(threads=torch.get_num_threads(), device=str(subject.model.device), started=started)
-        shown = _without_paths(self.config, facts.name)
         return {
             "schema": SCHEMA,
             "kind": "copy",
             "model_name": facts.name,
             "model": facts.as_dict(),
-            "config": shown,
+            "config": public(self.config, facts.name),
             "results": {
                 "copying": section,
                 "limits": limits_section(model_limits(subject.model, dtype=_LIMIT_DTYPE)),
@@ -351,22 +346,12 @@ class _Run:
                 **where,
                 "dtype": facts.dtype,
                 "fingerprint": facts.fingerprint,
-                "command": self.store.meta("command"),
+                "command": self.envelope.command,
                 "seed": self.config.seed,
                 "seconds": round(spent, 3),
                 "interrupted": self.stopped,
             },
         }
-
-
-def _without_paths(config: CopyConfig, name: str) -> dict[str, Any]:
-    """Return the settings with models by their own names: results travel, paths do not."""
-    shown = config.model_dump(mode="json")
-    if config.model is not None:
-        shown["model"] = name
-    if config.train is not None and config.train.fine_tune is not None:
-        shown["train"]["fine_tune"] = Path(config.train.fine_tune).name
-    return shown
 
 
 def _record(
@@ -404,21 +389,3 @@ def _section(subject: Subject, by_layout: ByLayout, decoding: Decoding) -> dict[
         "cramming": [],
         "seconds": round(sum(one["seconds"] for found in by_layout.values() for one in found), 3),
     }
-
-
-def _agree(store: Store, config: CopyConfig, command: str) -> None:
-    """Keep the settings of a new run; refuse to go on with other ones."""
-    asked, saved = config.model_dump(mode="json"), store.meta("copy")
-    if saved is None and (store.keys() or store.meta("config") or store.meta("census")):
-        remedy = "choose another --out"
-        raise OutputError(problem("a new folder or that of a copying run", f"'{store.folder}'", remedy))
-    if saved is not None:  # a setting added since then has its default
-        saved = CopyConfig.model_validate(saved).model_dump(mode="json")
-    if saved is not None and saved != asked:
-        other = [name for name in asked if saved.get(name) != asked[name]]
-        got = f"another {', '.join(other)} in '{store.folder}'"
-        raise OutputError(problem("the settings the run began with", got, "choose another --out"))
-    if saved is None:
-        store.put_meta("copy", asked)
-        store.put_meta("command", command)
-        store.put_meta("started", datetime.now(UTC).isoformat())

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from lmreach.config import StudyConfig
-from lmreach.config.targets import labels
+from lmreach.engine.provenance import public
 from lmreach.experiments.states.stream import HiddenSupport
 from lmreach.maths.bounds import Limit, tightest
 from lmreach.models.facts import ModelFacts
-from lmreach.runs.study.conditions import Condition, Skipped
 from lmreach.runs.study.extent import Extent
+from lmreach.runs.study.schedule import Condition, Skipped
 from lmreach.stats.accessibility import curve, half_length
 from lmreach.stats.cliff import cliff
 from lmreach.stats.information import Information
@@ -416,11 +416,7 @@ def assemble(
         "kind": "study",
         "model_name": facts.name,
         "model": facts.as_dict(),
-        "config": {
-            **config.model_dump(mode="json"),
-            "model": facts.name,
-            "targets": list(labels(config.targets)),
-        },
+        "config": public(config, facts.name),
         "results": {
             "limits": limits_section(limits),
             "support": support_section(support),

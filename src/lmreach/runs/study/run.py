@@ -2,55 +2,37 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from lmreach.config import StudyConfig
-from lmreach.engine import folder as run_folder
 from lmreach.engine.clock import Clock
 from lmreach.engine.provenance import provenance
+from lmreach.engine.run import Left, RunEnd, RunKind, Writing, begin, open_run
 from lmreach.engine.store import Store
-from lmreach.errors import OutputError, problem
 from lmreach.maths.precision import unit_roundoff
+from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.runs.model_limits import input_box, model_limits
-from lmreach.runs.study.conditions import Condition
 from lmreach.runs.study.extent import extents
 from lmreach.runs.study.protocol import check_protocol
 from lmreach.runs.study.results import assemble
-from lmreach.runs.study.rounds import choose_rounds, serve
-from lmreach.runs.study.schedule import AbstractSchedule
+from lmreach.runs.study.rounds import Rounds, choose_rounds, serve
+from lmreach.runs.study.schedule import Condition
 from lmreach.runs.study.search import Search, prepare
 from lmreach.runs.study.sections import Sections
 from lmreach.runs.study.strings import Strings
 from lmreach.runs.study.trials import Cramming
 
-__all__ = ["StudyEnd", "resume_study", "run_study"]
+__all__ = ["resume_study", "run_study"]
 
 # Of what remains of a budget before cramming, for choosing the length of the first vectors.
 _SEARCH_SHARE = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class StudyEnd:
-    """How a study ended.
-
-    Attributes
-    ----------
-    folder
-        The run folder, with ``results.json`` and ``report.html``.
-    interrupted
-        Whether it was stopped before its plan or budget was through.
-    """
-
-    folder: Path
-    interrupted: bool
 
 
 def run_study(
@@ -60,21 +42,25 @@ def run_study(
     command: str = "",
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
-) -> StudyEnd:
-    """Run the main job on a model and write a run folder.
+    fresh: bool = False,
+) -> RunEnd:
+    """Run the main job on a model and write a run folder, with ``results.json`` and ``report.html``.
 
     Parameters
     ----------
     config
         What to do; see `StudyConfig`.
     out
-        Run folder; None: a new one under ``lmreach-runs``.
+        Run folder: new, empty, or that of a run with the same settings, which is gone on with (finished
+        strings are kept); None: a new one under ``lmreach-runs``.
     command
         How the run was asked for, kept in the provenance.
     progress
         Told about stages, finished strings and expected time.
     stop
         Asked often; a yes ends the run early, with valid results of what was finished.
+    fresh
+        Begin anew where ``out`` holds a run, which is moved aside.
 
     Raises
     ------
@@ -83,16 +69,15 @@ def run_study(
     """
     clock = Clock(config.budget_s, stop)
     progress = progress or Silent()
-    where = run_folder.choose(out, config.model, "study" if config.budget_s is not None else "cram")
-    progress.stage(f"loading {config.model}")
-    model = load(config.model, config.load, progress=progress.note)
-    job = _Job(model, config, command, progress, clock)
-    job.check()
-    with Store(where) as store:
-        store.put_meta("config", config.model_dump(mode="json"))
-        store.put_meta("fingerprint", model.facts.fingerprint)
-        store.put_meta("command", command)
-        return job.run(store)
+    stem = "study" if config.budget_s is not None else "cram"
+    with begin(RunKind.STUDY, config, out, name=config.model, stem=stem, fresh=fresh) as run:
+        progress.stage(f"loading {config.model}")
+        model = load(config.model, config.load, progress=progress.note)
+        job = _Job(model, config, progress, clock)
+        job.check()
+        facts = model.facts
+        run.bind(facts.name, facts.fingerprint, settings_of(model.model), command=command, note=progress.note)
+        return job.run(run)
 
 
 def resume_study(
@@ -101,7 +86,7 @@ def resume_study(
     budget_s: float | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
-) -> StudyEnd:
+) -> RunEnd:
     """Go on with a run: finished strings are kept, missing ones are run, results are written anew.
 
     Parameters
@@ -116,35 +101,19 @@ def resume_study(
     OutputError
         Not a run folder, or the model is no longer the one that was measured.
     """
-    clock = Clock(budget_s, stop)
-    progress = progress or Silent()
-    with Store(run_folder.existing(run)) as store:
-        kept = store.meta("config")
-        if kept is None:
-            raise OutputError(problem("a run with its settings", f"'{run}' without them", "start a new run"))
-        config = StudyConfig.model_validate(kept).model_copy(update={"budget_s": budget_s})
-        progress.stage(f"loading {config.model}")
-        model = load(config.model, config.load, progress=progress.note)
-        if model.facts.fingerprint != store.meta("fingerprint"):
-            raise OutputError(
-                problem(
-                    f"the model of the run (weights {store.meta('fingerprint')})",
-                    f"weights {model.facts.fingerprint}",
-                    "bring the same weights or start a new run",
-                )
-            )
-        return _Job(model, config, store.meta("command") or "", progress, clock).run(store)
+    begun = open_run(run)
+    begun.require(RunKind.STUDY, what="go on with as a study")
+    config = begun.envelope.config.model_copy(update={"budget_s": budget_s})
+    assert isinstance(config, StudyConfig)
+    return run_study(config, run, progress=progress, stop=stop)
 
 
 class _Job:
     """One run on one loaded model."""
 
-    def __init__(
-        self, model: LoadedModel, config: StudyConfig, command: str, progress: Progress, clock: Clock
-    ) -> None:
+    def __init__(self, model: LoadedModel, config: StudyConfig, progress: Progress, clock: Clock) -> None:
         self.model = model
         self.config = config
-        self.command = command
         self.progress = progress
         self.clock = clock
         self.strings = Strings(model, config, progress.stage)
@@ -155,8 +124,9 @@ class _Job:
         check_protocol(self.config.cram)
         self.strings.check()
 
-    def run(self, store: Store) -> StudyEnd:
+    def run(self, run: Writing) -> RunEnd:
         """Measure, compute, cram, write."""
+        store = run.store
         sections = Sections(self.model, self.config, store, self.clock, self.progress.stage)
         support = sections.support()
         found = model_limits(self.model, support=support, dtype=self.config.limit_dtype)
@@ -182,12 +152,11 @@ class _Job:
             copying=copying,
             search=search.record,
             notes=sections.notes,
-            provenance=self._provenance(search, interrupted),
+            provenance=self._provenance(search, interrupted, run.envelope.command),
         )
         self.progress.stage("writing the report")
-        run_folder.write_json(store.folder / "results.json", results)
         render(results, store.folder / "report.html")
-        return StudyEnd(store.folder, interrupted)
+        return run.end(results, interrupted=interrupted, left=_left(rounds))
 
     def _search(self, store: Store) -> Search:
         """Choose what the optimiser works on; a resumed run keeps what it had chosen."""
@@ -210,7 +179,7 @@ class _Job:
             store.put_meta("search", found.record)
         return found
 
-    def _cram(self, search: Search, store: Store) -> AbstractSchedule:
+    def _cram(self, search: Search, store: Store) -> Rounds:
         """Cram as many strings as the plan and the time ask for."""
         rounds = choose_rounds(
             self.model,
@@ -225,7 +194,7 @@ class _Job:
         serve(rounds, cramming.run, self.clock, self.progress)
         return rounds
 
-    def _provenance(self, search: Search, interrupted: bool) -> dict[str, Any]:
+    def _provenance(self, search: Search, interrupted: bool, command: str) -> dict[str, Any]:
         facts = self.model.facts
         threads, device = torch.get_num_threads(), str(self.model.device)
         return {
@@ -233,7 +202,7 @@ class _Job:
             "dtype": facts.dtype,
             "vector_dtype": "float32",
             "fingerprint": facts.fingerprint,
-            "command": self.command,
+            "command": command,
             "seed": self.config.cram.seed,
             "seconds": round(self.clock.spent(), 1),
             "interrupted": interrupted,
@@ -243,6 +212,15 @@ class _Job:
             "start_scale": search.record.get("start_scale"),
             "target_files": self.strings.files(),
         }
+
+
+def _left(rounds: Rounds) -> list[Left]:
+    """Return the strings that were not run: going on runs those that time was missing for."""
+    return [
+        Left(f"{one.strings} of {one.condition.name}", one.why, again)
+        for kept, again in ((rounds.skipped, True), (rounds.settled, False))
+        for one in kept
+    ]
 
 
 def _by_condition(

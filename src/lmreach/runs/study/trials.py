@@ -11,13 +11,13 @@ from jaxtyping import Int
 
 from lmreach.engine.clock import Clock
 from lmreach.engine.keys import cram_key, key_seed, occurrences
-from lmreach.engine.store import Store
+from lmreach.engine.store import Proof, Store
 from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.experiments.cramming.published import PublishedSettings, PublishedTrial, cram_published
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress
-from lmreach.runs.study.conditions import Answer, Chunk
 from lmreach.runs.study.records import at_a_length, bits_record, claim, crammed_record, published_record
+from lmreach.runs.study.schedule import Chunk
 from lmreach.runs.study.search import Search
 from lmreach.runs.study.strings import Strings
 
@@ -26,10 +26,10 @@ __all__ = ["Cramming", "Finished"]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A chunk that is through: what it cost, and what became of its strings in their order."""
+    """A chunk that is through: what it cost, and the records of all its strings in their order."""
 
     seconds: float
-    answers: list[Answer]
+    trials: list[dict[str, Any]]
 
 
 class _Pace:
@@ -86,11 +86,10 @@ class Cramming:
         keys, missing = self._look_up(chunk)
         if missing.keys and self._attempt(missing) != len(missing.keys):
             return None
-        by_key = {trial["key"]: trial for trial in self.store.trials()}
-        own = [by_key[key] for key in keys]
+        own = self.store.records(keys)
         # A resumed run reads its costs off the ledger: what was run before decides as it did then.
         spent = time.monotonic() - began if missing.keys else sum(trial["seconds"] for trial in own)
-        return Finished(spent, [_answer(trial) for trial in own])
+        return Finished(spent, own)
 
     def _look_up(self, chunk: Chunk) -> tuple[list[str], _Missing]:
         """Return the keys of all strings of a chunk, and those of its strings that were not run yet."""
@@ -108,7 +107,7 @@ class Cramming:
             )
             for row, earlier in zip(ids, occurrences(drawn)[chunk.first :], strict=True)
         ]
-        written = self.store.keys()
+        written = self.store.written(keys)
         places = [i for i, key in enumerate(keys) if key not in written]
         index = [chunk.first + place for place in places]
         return keys, _Missing(chunk, ids[places], [keys[i] for i in places], index)
@@ -171,11 +170,11 @@ class Cramming:
         record |= bits_record(self.model, one, target, self.strings.frame())
         if chunk.n is not None:
             record |= at_a_length(chunk, solved=one.reach >= chunk.n, outcome=record["outcome"])
+        proof = None
         if one.reach > 0:
-            # First the proof, then the claim: a kill in between leaves no claim without its proof.
             claimed = claim(self.model.facts, one, m=chunk.condition.m, config=self.search.config)
-            self.store.put_certificate(key, one.vectors, target[: one.reach], claimed)
-        self.store.add(key, chunk.condition.name, record)
+            proof = Proof(one.vectors, target[: one.reach], claimed)
+        self.store.add(key, chunk.condition.name, record, proof)
         self.progress.string(_shown(chunk), one.reach, record["outcome"])
 
     def _write_published(self, missing: _Missing, first: int, place: int, one: PublishedTrial) -> None:
@@ -190,9 +189,3 @@ class Cramming:
 
 def _shown(chunk: Chunk) -> str:
     return chunk.condition.name if chunk.n is None else f"{chunk.condition.name} n={chunk.n}"
-
-
-def _answer(trial: dict[str, Any]) -> Answer:
-    """Read a record: a trial at one length says whether it was solved, another whether it met its limit."""
-    whole = trial["solved"] if "solved" in trial else trial["outcome"] == "hit_limit"
-    return Answer(int(trial["reach"]), bool(whole))

@@ -1,1 +1,0 @@
-"""Results as lines of text: what the command line prints, and what a result says of itself in Python."""

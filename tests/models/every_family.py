@@ -31,7 +31,7 @@ _SMALL: tuple[tuple[str, int], ...] = (
     (r"max_(target|source)_positions|context_length|model_max_length", CONTEXT),
     (r"(num|n)_(shared_experts|codebooks)|moe_num_shared_experts", 1),
     (r".*(num|n)_.*experts|moe_num_experts|zero_expert_num", 4),
-    (r"num_experts_per_tok(en)?|moe_k|moe_topk|top_k_experts|index_topk.*", 2),
+    (r"num_experts_per_tok(en)?|moe_k|moe_topk|top_k_experts", 2),
     (r"n_groups?|topk_group|num_expert_group|.*ngroups|.*n_groups|o_groups|num_kv_shared_layers", 1),
     (r".*(num_key_value|n?_kv|num_query)_(heads|groups)|.*num_key_heads", 2),
     (r".*(num|n|attention)_(.*_)?heads?|n_head|n_heads|num_query_groups", HEADS),

@@ -19,6 +19,7 @@ from lmreach.errors import InputError, ModelError, problem
 from lmreach.models.checks import tolerance
 from lmreach.models.frame import NO_FRAME, PromptFrame, framed
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import interruptible
 
 _WATCHED = 16  # rows of a batch that are compared: a cache that mixes rows up mixes up more than one
 _Result = TypeVar("_Result")
@@ -140,7 +141,8 @@ class Steps:
         body = self.loaded.wiring.body
         assert body is not None, "the cache check is only passed by models with a headless body"
         given = self.loaded.wiring.handed_in(vectors)
-        output = body(inputs_embeds=given, use_cache=True, **self._kept)
+        with interruptible(self.loaded.wiring.blocks):
+            output = body(inputs_embeds=given, use_cache=True, **self._kept)
         self._kept = kept_between_steps(body, output)
         return self.loaded.head_logits(output[0][:, -1])
 

@@ -17,6 +17,7 @@ from lmreach.models import tokens
 from lmreach.models.cache_record import CacheRecord
 from lmreach.models.facts import FinalNorm, ModelFacts
 from lmreach.models.head import HeadShape, head_bias, head_matrix
+from lmreach.models.stopping import interruptible
 
 _RMS_CHUNK = 1 << 14  # ids looked up at once
 
@@ -36,21 +37,25 @@ class Wiring:
         the whole model has to run up to its head instead.
     head, shape
         hidden states -> raw scores, and what is made of those.
+    blocks
+        The blocks of the body, in order; empty where none were found.
     """
 
     embed: nn.Module
     body: nn.Module | None
     head: nn.Module
     shape: HeadShape
+    blocks: tuple[nn.Module, ...] = ()
 
     def hidden(
         self, model: PreTrainedModel, vectors: Float[Tensor, "batch length d"]
     ) -> Float[Tensor, "batch length h"]:
         """Return the final hidden states as the head reads them; see `LoadedModel.hidden`."""
         given = self.handed_in(vectors)
-        if self.body is None:
-            return _run_to_head(model, self.head, given)
-        states: Tensor = self.body(inputs_embeds=given, use_cache=False)[0]
+        with interruptible(self.blocks):
+            if self.body is None:
+                return _run_to_head(model, self.head, given)
+            states: Tensor = self.body(inputs_embeds=given, use_cache=False)[0]
         return states.to(given.dtype)
 
     def handed_in(self, vectors: Float[Tensor, "batch length d"]) -> Float[Tensor, "batch length d"]:

@@ -68,7 +68,8 @@ def probe(model: PreTrainedModel, usable: Int[np.ndarray, " usable"]) -> Probe:
     first = next((call.given for call in by_ids.calls if blocks and call.module is blocks[0]), None)
     first_other = next((call.given for call in by_other.calls if blocks and call.module is blocks[0]), None)
     raw = _raw_rows(embed, torch.stack([ids[0, -1], other[0, -1]]))
-    wiring = Wiring(embed, _body(by_vectors, head, vectors, head_input), head, shape)
+    body = _body(by_vectors, head, vectors, head_input)
+    wiring = Wiring(embed, body, head, shape, tuple(blocks))
     context = _context(model, wiring, vectors)
     check_free_vectors(model, wiring, vectors, model_tolerance, context)
     return Probe(

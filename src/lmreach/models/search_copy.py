@@ -80,6 +80,11 @@ def search_copy(model: LoadedModel, dtype: SearchDType = "auto") -> SearchCopy:
     return _found(best, seconds)
 
 
+def untimed(model: LoadedModel) -> SearchCopy:
+    """Return the model itself, where there is no time to choose."""
+    return _found(model, {})
+
+
 def _found(model: LoadedModel, seconds: dict[str, float]) -> SearchCopy:
     rounded = {label: round(value, 5) for label, value in seconds.items()}
     return SearchCopy(model, _name(model.dtype), _attention(model), rounded)

@@ -19,6 +19,7 @@ from torch import Tensor
 from lmreach.errors import InputError, ModelError, problem
 from lmreach.experiments.cells.decoder import Decoder
 from lmreach.experiments.states.measures import Measure
+from lmreach.models.stopping import PassStopped
 
 __all__ = ["CONVENTIONS", "CellCounts", "CellFinder", "Convention", "count_cells"]
 
@@ -242,7 +243,12 @@ def count_cells(
     for block in chosen:
         if stop():
             break
-        states = _states(decoder, measure, block)[: max(0, samples - block * measure.block)]
+        try:
+            states = _states(decoder, measure, block)[: max(0, samples - block * measure.block)]
+        except PassStopped:  # measures of real states run the model
+            if done == 0:
+                raise
+            break
         winners, undecided = finder.find(states)
         counts += torch.bincount(winners.cpu(), minlength=decoder.vocab)
         done, close = done + len(states), close + undecided

@@ -5,6 +5,7 @@ States are streamed: memory does not grow with the number of samples.
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped, stoppable
 
 __all__ = [
     "HiddenSupport",
@@ -92,7 +94,7 @@ def hidden_support(
     kinds
         Kinds of prompts, as in `lmreach.experiments.targets.draw.draw`.
     stop
-        Asked before every block.
+        Asked before every block of prompts, and within one before every block of the model.
 
     Returns
     -------
@@ -103,12 +105,11 @@ def hidden_support(
         length = min(length, model.facts.context - 1)
     prompts = max(1, round(positions / length / len(kinds)))
     seen = StateStream(model, np.random.default_rng([seed, 3]))
-    for kind in kinds:
-        ids = torch.from_numpy(draw(model, kind, prompts, length, seed=seed).ids)
-        for states in state_blocks(model, ids):
-            if stop():
-                break
-            seen.add(states)
+    with suppress(PassStopped), stoppable(stop):
+        for kind in kinds:
+            ids = torch.from_numpy(draw(model, kind, prompts, length, seed=seed).ids)
+            for states in state_blocks(model, ids):
+                seen.add(states)
     return seen.result(kinds, length)
 
 

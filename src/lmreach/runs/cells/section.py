@@ -12,6 +12,7 @@ from lmreach.errors import InputError
 from lmreach.experiments.cells.decoder import Decoder, decoder_of
 from lmreach.experiments.cells.rare import RareStopped
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.runs.cells import parts as cells
 
 __all__ = ["MAP_TEXTS", "cells_section"]
@@ -65,7 +66,11 @@ def cells_section(
             notes.append((f"decoder cells: {name}", "the run was stopped"))
             continue
         say(f"decoder cells: {name}")
-        record, why = part()
+        try:
+            with stoppable(section.timer(1.0)):
+                record, why = part()
+        except PassStopped:
+            record, why = None, section.not_through(1.0)
         if record is None:
             notes.append((f"decoder cells: {name}", why))
         else:
@@ -110,7 +115,37 @@ class _Section:
             return None, f"the budget allows {wanted} states, and fewer than {_FEWEST_SAMPLES} say little"
         known = self.decoder.norm.kind in ("rms", "layer")
         measure = cells.measure_of(self.model, "gaussian" if known else "empirical", seed=self.seed)
-        return cells.shares_record(self.model, self.decoder, measure, samples=wanted), ""
+        over, counted = self.timer(2 * _SHARES), list[int]()
+        try:
+            with stoppable(over):
+                record = cells.shares_record(
+                    self.model,
+                    self.decoder,
+                    measure,
+                    samples=wanted,
+                    say=counted.append,
+                    stop=lambda: bool(counted) and over(),  # shares of no states are none
+                )
+        except PassStopped:  # states of real prompts cost passes of the model
+            return None, self.not_through(2 * _SHARES)
+        return record, ""
+
+    def timer(self, share: float) -> Callable[[], bool]:
+        """Return what says, from now on, whether a share of the seconds is spent or the run was stopped."""
+        begun = time.monotonic()
+
+        def over() -> bool:
+            spent = time.monotonic() - begun
+            return self.stop() or (self.seconds is not None and spent > share * self.seconds)
+
+        return over
+
+    def not_through(self, share: float) -> str:
+        """Return why a part was given up."""
+        within = (
+            "" if self.seconds is None else f" within the {share * self.seconds:.0f} s that the budget allows"
+        )
+        return f"not through{within}"
 
     def map(self) -> _Part:
         if self.model.tokenizer is None:
@@ -135,11 +170,7 @@ class _Section:
     def rare(self) -> _Part:
         wanted = min(_TOKENS, self.decoder.vocab)
         allowed = None if self.seconds is None else _RARE * self.seconds
-        begun = time.monotonic()
-
-        def over() -> bool:
-            return self.stop() or (allowed is not None and time.monotonic() - begun > allowed)
-
+        over = self.timer(_RARE)
         try:
             if allowed is not None:
                 each = cells.rare_seconds(self.decoder, seed=self.seed, stop=over)
@@ -156,8 +187,7 @@ class _Section:
                 stop=over,
             )
         except RareStopped:
-            limit = "" if allowed is None else f" within the {allowed:.0f} s that the budget allows"
-            return None, f"not through{limit}"
+            return None, self.not_through(_RARE)
         return record, ""
 
     def _affordable(self, share: float, most: int) -> int:

@@ -36,6 +36,7 @@ from lmreach.identity import weights_of
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 
@@ -124,7 +125,12 @@ def census_section(
 ) -> dict[str, Any]:
     """Return ``results.census`` of a small census for a study: prompts of one token, as many as time allows.
 
-    A random subset of the usable ids if the budget does not reach for all; at least one block is decoded.
+    A random subset of the usable ids if the budget does not reach for all.
+
+    Raises
+    ------
+    PassStopped
+        If not even the first block was through in twice the time.
     """
     context = model.facts.context
     room = n if context is None else min(n, context - 1 - (bos != "none"))
@@ -134,7 +140,13 @@ def census_section(
     for number in range(plan.blocks):
         if number and (stop() or time.monotonic() - begun > budget_s * number / (number + 1)):
             break
-        blocks.append(decode_plan_block(model, plan, number))
+        try:
+            with stoppable(lambda: stop() or time.monotonic() - begun > 2 * budget_s):
+                blocks.append(decode_plan_block(model, plan, number))
+        except PassStopped:
+            if not blocks:
+                raise
+            break
     counted = count_outputs(model, plan, blocks, seconds=time.monotonic() - begun)
     return {"grids": [], "tokens": [counted.as_dict(model)]}
 

@@ -27,6 +27,7 @@ from lmreach.identity import weights_of
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.runs.copying.limit import cram_strings
@@ -131,6 +132,8 @@ def copy_section(
     ------
     InputError
         The model cannot be asked to copy letters: no tokenizer, no letters of one token.
+    PassStopped
+        If no length was through.
     """
     begun, finished = time.monotonic(), True
     subject = as_it_is(model, "")
@@ -145,7 +148,13 @@ def copy_section(
             finished = False
             break
         say(f"copying strings of {n}")
-        records[n] = _record(model, usual, n, strings, seed, "free_running")
+        try:
+            records[n] = _record(model, usual, n, strings, seed, "free_running")
+        except PassStopped:
+            if not records:
+                raise
+            finished = False
+            break
     section = _section(subject, {usual.name: list(records.values())}, "free_running")
     return {**section, "finished": finished}
 

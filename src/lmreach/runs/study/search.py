@@ -10,7 +10,8 @@ import torch
 from lmreach.config import CramConfig
 from lmreach.experiments.cramming.start_scale import choose_start_scale
 from lmreach.models.loaded import LoadedModel
-from lmreach.models.search_copy import search_copy, twin
+from lmreach.models.search_copy import search_copy, twin, untimed
+from lmreach.models.stopping import PassStopped, stoppable
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,19 @@ def prepare(
     if kept is not None:
         copied = _as_kept(model, kept)
         return Search(copied, config.model_copy(update={"start_scale": kept["start_scale"]}), kept)
-    found = search_copy(model, config.search_dtype)
+    ends = None if seconds is None else begun + seconds
+
+    def over() -> bool:
+        return stop() or (ends is not None and time.monotonic() > ends)
+
+    try:
+        with stoppable(over):
+            found = search_copy(model, config.search_dtype)
+    except PassStopped:
+        found = untimed(model)
     record = found.as_dict()
     scale = config.start_scale
     if scale is None:
-        ends = None if seconds is None else time.monotonic() + seconds
-
-        def over() -> bool:
-            return stop() or (ends is not None and time.monotonic() > ends)
-
         probe = choose_start_scale(model, config, m=m, search=found.model, stop=over)
         scale, record["probe_of_start"] = probe.scale, probe.as_dict()
     record |= {"start_scale": scale, "seconds": round(time.monotonic() - begun, 1)}

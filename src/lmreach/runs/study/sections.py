@@ -14,6 +14,7 @@ from lmreach.engine.store import Store
 from lmreach.errors import InputError
 from lmreach.experiments.states.stream import HiddenSupport, hidden_support
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.runs.cells.section import cells_section
 from lmreach.runs.census.run import census_section
 from lmreach.runs.copying.run import copy_section
@@ -99,9 +100,13 @@ class Sections:
             return None
         self.say("counting the outputs of one-token prompts")
         bos: Bos = "none" if self.model.facts.bos_id is None else "before"
-        counted = census_section(
-            self.model, budget_s=seconds, bos=bos, seed=self.config.cram.seed, stop=self.clock.over
-        )
+        try:
+            counted = census_section(
+                self.model, budget_s=seconds, bos=bos, seed=self.config.cram.seed, stop=self.clock.over
+            )
+        except PassStopped:
+            self._left_out("census of outputs", "no prompts were through within its share of the budget")
+            return None
         self.store.put_meta("census_of_tokens", counted)
         return counted
 
@@ -117,13 +122,17 @@ class Sections:
             return None
         self.say("asking for copies of random strings")
         try:
-            found = copy_section(
-                self.model,
-                budget_s=self._share(_COPY_SHARE),
-                seed=self.config.cram.seed,
-                stop=self.clock.over,
-                say=self.say,
-            )
+            with stoppable(self.clock.over):
+                found = copy_section(
+                    self.model,
+                    budget_s=self._share(_COPY_SHARE),
+                    seed=self.config.cram.seed,
+                    stop=self.clock.over,
+                    say=self.say,
+                )
+        except PassStopped:
+            self._left_out("copying in context", "stopped before it was through")
+            return None
         except InputError as error:
             self._left_out("copying in context", str(error))
             return None

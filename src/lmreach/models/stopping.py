@@ -1,0 +1,58 @@
+"""Ending a pass of a model from outside: between its blocks, not only between passes.
+
+One pass over a few prompts takes a minute on a large model and a slow machine, so whoever has a time limit
+puts it around all passes at once::
+
+    with stoppable(clock.over):
+        ...  # any pass in here raises PassStopped once the clock says so
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from torch import nn
+
+from lmreach.errors import LmreachError
+
+__all__ = ["PassStopped", "interruptible", "stoppable"]
+
+Stop = Callable[[], bool]
+
+_STOPS: ContextVar[tuple[Stop, ...]] = ContextVar("stops", default=())
+
+
+class PassStopped(LmreachError):
+    """A pass was ended before it was through; nothing of it is known."""
+
+
+@contextmanager
+def stoppable(stop: Stop) -> Iterator[None]:
+    """End every pass in here, of whichever model, as soon as ``stop`` says so.
+
+    Raises
+    ------
+    PassStopped
+        From the pass that was under way.
+    """
+    token = _STOPS.set((*_STOPS.get(), stop))
+    try:
+        yield
+    finally:
+        _STOPS.reset(token)
+
+
+@contextmanager
+def interruptible(blocks: Sequence[nn.Module]) -> Iterator[None]:
+    """Ask before every block of a pass whether it is to go on."""
+    stops = _STOPS.get()
+
+    def ask(module: nn.Module, args: tuple[Any, ...]) -> None:
+        if any(stop() for stop in stops):
+            raise PassStopped("stopped within a pass of the model")
+
+    with ExitStack() as stack:
+        for block in blocks if stops else ():
+            stack.callback(block.register_forward_pre_hook(ask).remove)
+        yield

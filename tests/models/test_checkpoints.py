@@ -47,6 +47,14 @@ def test_a_whole_sharded_folder_loads(sharded):
     assert load(sharded).facts.fingerprint == load(tiny("llama")).facts.fingerprint
 
 
+def test_a_setting_of_the_wrong_kind_is_named(sharded, forward_is_forbidden):
+    config = json.loads((sharded / "config.json").read_text())
+    (sharded / "config.json").write_text(json.dumps({**config, "hidden_size": "wide"}))
+    with pytest.raises(ModelError, match=r"field 'hidden_size': .*'wide'") as refused:
+        load(sharded)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_deleted_shard_is_named(sharded, forward_is_forbidden):
     second(sharded).unlink()
     with pytest.raises(ModelError, match=r"all 2 shards.*got no model-00002-of-00002\.safetensors"):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from torch import nn
 from transformers import (
@@ -29,7 +30,9 @@ LIBRARY_ERRORS = (
     TypeError,
     AttributeError,
     ImportError,
+    IndexError,
     SafetensorError,
+    StrictDataclassError,
 )
 """What transformers, tokenizers and safetensors raise for input they cannot use."""
 
@@ -127,7 +130,9 @@ def placed(model: PreTrainedModel, device: torch.device, dtype: DType) -> PreTra
 def cannot_load(name: str, error: BaseException) -> ModelError:
     """Say in one line what a library could not do."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = lines[0][:300] if lines else type(error).__name__
+    # Validators name the field in one line and the fault in the next.
+    told = " ".join(lines[:2]) if lines and lines[0].endswith(":") else "".join(lines[:1])
+    reason = told[:300] or type(error).__name__
     return ModelError(
         problem(
             "a causal language model that transformers can load",

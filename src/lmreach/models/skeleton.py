@@ -62,8 +62,8 @@ def build(settings: Any, config: LoadConfig) -> Skeleton:
     NeedsWhole
         If it cannot be built or does not run.
     """
-    small = _cut(settings)
     try:
+        small = _cut(settings)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             dtype = getattr(torch, config.dtype)
@@ -88,7 +88,10 @@ def _cut(settings: Any) -> Any:
     """Return the config with one narrow block and few rows; norms and scales hang on widths, which stay."""
     small = copy.deepcopy(settings)
     text = small.get_text_config()
-    text.vocab_size, text.num_hidden_layers, text.pad_token_id = ROWS, 1, None
+    text.vocab_size, text.num_hidden_layers = ROWS, 1
+    padding = getattr(text, "pad_token_id", None)
+    if isinstance(padding, int):
+        text.pad_token_id = min(padding, ROWS - 1)
     if isinstance(getattr(text, "intermediate_size", None), int):
         text.intermediate_size = _INNER
     if text.__dict__.get("layer_types"):

@@ -231,7 +231,7 @@ def measure(
         generators=[key_seed(f"{i:032x}", 0) for i in range(len(ids))],
         batch_size=len(ids),
         search=search,
-        on_step=lambda _rows, count: positions.append(count),
+        on_step=lambda step: positions.append(step.positions),
     )
     return np.array([one.reach for one in found]), 3 * sum(positions) / len(ids)
 

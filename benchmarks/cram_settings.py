@@ -44,7 +44,7 @@ def main() -> None:
             generators=[np.random.default_rng(i) for i in range(words.strings)],
             batch_size=words.strings,
             search=search.model,
-            on_step=lambda _rows, count, seen=positions: seen.append(count),
+            on_step=lambda step, seen=positions: seen.append(step.positions),
         )
         reach = np.array([one.reach for one in found])
         growth = [float(np.sqrt(np.mean(one.vectors**2))) / model.input_rms for one in found]

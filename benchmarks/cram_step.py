@@ -41,7 +41,7 @@ def step_seconds(model: LoadedModel, search: LoadedModel, rows: int, n: int, m: 
         generators=[np.random.default_rng(i) for i in range(rows)],
         batch_size=rows,
         search=search,
-        on_step=lambda _rows, _positions: ticks.append(time.monotonic()),
+        on_step=lambda _step: ticks.append(time.monotonic()),
         stop=lambda: len(ticks) > _STEPS,
     )
     return float(np.diff(ticks).min())

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
-from lmreach.runs.study.length_schedule import LengthSchedule, chosen
-from lmreach.runs.study.schedule import Condition, Schedule
+from lmreach.runs.study.conditions import Answer, Condition
+from lmreach.runs.study.length_schedule import LengthSchedule
+from lmreach.runs.study.placing import chosen
+from lmreach.runs.study.reach_schedule import ReachSchedule
 from lmreach.stats.accessibility import HalfLength, half_length
 from lmreach.stats.placement import NEARLY, is_narrow, next_look
 from lmreach.stats.points import PointCurve, point_curve
@@ -338,13 +340,14 @@ def plan_reaches(plan: Plan, rng: np.random.Generator) -> dict[int, tuple[np.nda
 
 def run_plan(plan: Plan, reaches: dict[int, tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
     """Strings that the schedule runs at every m, round by round, as a study does."""
-    schedule = Schedule.of(("random",), PLAN_M, plan.strings, 8, plan.wanted)
+    schedule = ReachSchedule.of(("random",), PLAN_M, plan.strings, 8, plan.wanted)
     left = plan.budget
     while (chunk := schedule.next(left)) is not None:
         seconds = float(chunk.condition.m * chunk.strings)
         left = None if left is None else left - seconds
-        part = slice(chunk.first, chunk.last)
-        schedule.finish(chunk, seconds, *(one[part] for one in reaches[chunk.condition.m]))
+        own = zip(*reaches[chunk.condition.m], strict=True)
+        answers = [Answer(int(reach), bool(whole)) for reach, whole in own]
+        schedule.finish(chunk, seconds, answers[chunk.first : chunk.last])
     return {m: schedule.done(Condition("random", m)) for m in PLAN_M}
 
 
@@ -417,7 +420,7 @@ def place_and_try(shape: Shape, rng: np.random.Generator, strings: int) -> Point
     while (chunk := plan.next(None)) is not None:
         solved = (reach[chunk.first : chunk.last] >= chunk.n).tolist()
         tried += [{chunk.n: one} for one in solved]
-        plan.finish(chunk, 0.0, solved)
+        plan.finish(chunk, 0.0, [Answer(chunk.n if one else 0, one) for one in solved])
     return point_curve(tried)
 
 

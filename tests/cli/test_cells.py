@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from lmreach.cli import main
-from lmreach.cli.cells import _print_rare
 from lmreach.models.tiny import tiny, tiny_tokenizer
+from lmreach.results.answers import CellsResults
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
@@ -95,7 +95,7 @@ def test_the_map_says_what_the_model_says(capsys: pytest.CaptureFixture[str], tm
 
 def test_unreachable(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(run(capsys, "builtin:verse", "--unreachable", "--json"))
-    assert "shares" not in found
+    assert found["shares"] is None
     part = found["unreachable"]
     assert sum(part["counts"].values()) == found["vocab"]
     assert set(part["share_removed"]) == {"10", "100", "1000"}
@@ -107,7 +107,7 @@ def test_rare(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file.write_text("O my love is like a red red rose. " * 20)
     words = ("builtin:verse", "--rare", "2", "--text", str(file))
     found = json.loads(run(capsys, *words, "--json"))
-    assert "shares" not in found
+    assert found["shares"] is None
     part = found["rare"]
     assert [mean["name"] for mean in part["means"]] == ["uniform", "self", "text:a text.txt"]
     assert [ratio["text"] for ratio in part["ratios"]] == ["self", "text:a text.txt"]
@@ -115,8 +115,7 @@ def test_rare(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         assert mean["draws"] == 2
         for limit in mean["limits"].values():
             assert limit["value"] == pytest.approx(limit["log_packing"] / -mean["value"])
-    _print_rare(part)
-    out = capsys.readouterr().out
+    out = str(CellsResults.model_validate(found))
     assert max(map(len, out.splitlines())) <= 90
     assert "predicted slope of self over uniform tokens" in out
     assert str(tmp_path) not in out
@@ -140,12 +139,12 @@ def test_an_empty_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: 
         (("builtin:random", "--measure", "ball"), "support missing"),
         (("builtin:random", "--measure", "sphere"), "gaussian, ellipsoid, ball, box, empirical"),
         (("builtin:random", "--convention", "voronoi", "--samples", "9"), "nearest-row"),
-        (("builtin:random", "--samples", "0"), "at least 1 sample"),
+        (("builtin:random", "--samples", "0"), "samples: input should be greater"),
         (("builtin:random", "--support", "x"), "--measure ball or box"),
         (("builtin:random", "--measure", "box", "--support", "none"), "no file"),
         (("builtin:random", "--prompts", "random"), "--measure empirical"),
         (("builtin:random", "--measure", "empirical", "--prompts", "nonsense"), "nonsense"),
-        (("builtin:random", "--seed", "-1"), "seed of at least 0"),
+        (("builtin:random", "--seed", "-1"), "seed: input should be greater than or equal to 0"),
         (("builtin:random", "--map", "a", "b", "c"), "tokenizer"),
         (("builtin:verse", "--map", "a", "b"), "three texts"),
         (("builtin:verse", "--map", "a", "b", ""), "which has none"),

@@ -85,7 +85,7 @@ def test_is_reachable_answers(capsys: pytest.CaptureFixture[str], tmp_path: Path
         (["builtin:random", "--prompt-tokens", "0"], "prompt_tokens"),
         (["builtin:random", "--bos", "before"], "start token"),
         (["builtin:random", "--is-reachable", "hello"], "tokenizer"),
-        (["builtin:random", "--is-reachable", "ids:1,x"], "ids:1,2,3"),
+        (["builtin:random", "--is-reachable", "ids:1,x"], "'x' in 'ids:1,x'"),
         (["builtin:random", "--is-reachable", "ids:512"], "outside the vocabulary"),
         (["builtin:random", "--is-reachable", "ids:1", "--budget", "none"], "budget"),
         (["builtin:random", "--is-reachable", "ids:1", "--runs", "nowhere"], "nowhere"),

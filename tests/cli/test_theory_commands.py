@@ -32,7 +32,7 @@ def test_every_format_without_a_model(capsys: pytest.CaptureFixture[str], dtype:
     found = json.loads(run(capsys, "bounds", *words, "--limit-dtype", dtype))
     assert json.loads(run(capsys, "bounds", *words, "--dtype", dtype)) == found
     ball, every = found["limits"]
-    assert ball["tightest"]
+    assert ball["tightest_of_premise"]
     assert every["name"] == "every finite value"
     assert dtype in every["note"]
     assert found["unbounded_log10_tokens"]["ball (paper)"] > 1000
@@ -63,7 +63,7 @@ def test_support_feeds_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path
     found = json.loads(run(capsys, "bounds", "builtin:random", "--support", file, "--json"))["limits"]
     by_name = {limit["name"]: limit for limit in found}
     assert by_name["cone (paper)"]["packing"] == "convention"
-    assert not by_name["cone (paper)"]["tightest"]
+    assert not by_name["cone (paper)"]["tightest_of_premise"]
     assert by_name["enclosing cone"]["packing"] == "proved"
     assert by_name["enclosing cone"]["log_packing_nats"] <= by_name["ball (paper)"]["log_packing_nats"] + 1e-9
     assert "box of hidden states" in by_name

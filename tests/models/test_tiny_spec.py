@@ -6,7 +6,8 @@ import torch
 
 from lmreach.errors import InputError
 from lmreach.models.load import load
-from lmreach.models.tiny_spec import TinySpec, _walks, tiny_model
+from lmreach.models.tiny_model import _walks, tiny_model
+from lmreach.models.tiny_spec import TinySpec
 
 
 def test_a_name_says_everything_and_reads_back() -> None:

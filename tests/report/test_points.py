@@ -92,7 +92,11 @@ def test_the_published_protocol_is_named_everywhere() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "cell", "said"),
     [
-        ([{8: True, 16: False}] * 6, "between 8.00 and 16.0", "all strings up to the one"),
+        (
+            [{8: True, 16: False}] * 6,
+            "between 8.00 and 16.0",
+            "all strings at one length tried, none at the next",
+        ),
         ([{8: True, 16: True}] * 6, "above 16", "every string was reached"),
         ([{8: False, 16: False}] * 6, "below 8", "no string was reached"),
         ([{8: True}, {8: False}], "not known", "no curve"),

@@ -12,6 +12,7 @@ from scipy import stats
 from lmreach.errors import InputError
 from lmreach.stats.points import PointCurve, point_curve
 from lmreach.stats.posterior import fit_points, posterior_of_brackets, posterior_of_points
+from lmreach.stats.slope import fit_slope_of_curves
 from lmreach.stats.turnbull import OPEN
 
 LENGTHS = (8, 12, 16, 24)
@@ -38,6 +39,9 @@ def assert_same(one: PointCurve, other: PointCurve) -> None:
         (tried([0, 3, 7]), "below_first", "below 8 tokens"),
         (tried([13] * 8), "separated", "between 12 and 16 tokens"),
         (tried([9, 13, 13, 17, 20, 30]), "estimated", "logistic curve, 6 strings"),
+        ([{n: n >= 64} for n in (8, 16, 32, 64, 128, 256) for _ in range(10)], "rises", "rises with length"),
+        (tried([30, 30, 30, 30, 30, 20]), "above_limit", "above 24 tokens: the curve is above one half"),
+        (tried([0, 0, 0, 0, 0, 9]), "below_first", "below 8 tokens: the curve is below one half"),
     ],
 )
 def test_every_kind_of_answer(outcomes: list[dict[int, bool]], verdict: str, words: str) -> None:
@@ -195,3 +199,44 @@ def test_refusals() -> None:
         posterior_of_brackets(np.array([0]), np.array([OPEN]))
     with pytest.raises(InputError, match="low <= high"):
         posterior_of_brackets(np.array([4]), np.array([3]))
+
+
+def test_shares_that_rise_have_no_n50_whatever_a_curve_says() -> None:
+    """No string at 8, 16 and 32 tokens and all at 64, 128 and 256: "553 tokens (241 to 768)" was said."""
+    found = point_curve([{n: n >= 64} for n in (8, 16, 32, 64, 128, 256) for _ in range(10)])
+    assert found.n50 == (None, None, None)
+    assert found.relative_width is None
+    assert found.words() == (
+        "not known: the share reached rises with length (0 of 30 up to 32 tokens, 30 of 30 from 64 on), "
+        "no curve does"
+    )
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.tuples(st.integers(0, 8), st.sampled_from(LENGTHS)), min_size=2, max_size=6))
+def test_n50_is_never_beyond_the_lengths_tried(counts: list[tuple[int, int]]) -> None:
+    """A value lies among the lengths; what is known beyond them is an end, not past the outermost."""
+    outcomes = [{n: i < hits} for hits, n in counts for i in range(8)]
+    found = point_curve(outcomes)
+    value, low, high = found.n50
+    lengths = sorted({n for _, n in counts})
+    assert value is None or lengths[0] <= value <= lengths[-1]
+    if found.verdict == "above_limit":
+        assert high is None
+        assert low is None or low <= lengths[-1]
+    if found.verdict == "below_first":
+        assert low is None
+        assert high is None or high >= lengths[0]
+
+
+def test_a_line_takes_what_lies_beyond_the_lengths_for_a_bound_only() -> None:
+    curves = [
+        point_curve(tried([9, 13, 13, 17, 20, 30])),
+        point_curve(tried([30, 30, 30, 30, 30, 20])),
+        point_curve([{n: n >= 12} for n in LENGTHS for _ in range(10)]),
+    ]
+    slope = fit_slope_of_curves(
+        np.array([1, 2, 3]), [one.fit for one in curves], rng=np.random.default_rng(0)
+    )
+    assert slope.slope is None
+    assert slope.n50[1:] == (None, None)

@@ -9,6 +9,7 @@ from cyclopts import App, CycloptsError
 from pydantic import ValidationError
 
 from lmreach import __version__
+from lmreach.config.given import explained
 from lmreach.errors import LmreachError
 
 _HELP = """Which outputs can a language model be made to produce, how many, and how long can they get?
@@ -16,7 +17,10 @@ _HELP = """Which outputs can a language model be made to produce, how many, and 
 MODEL is a Hugging Face id, a folder, a .gguf file, or builtin:verse / builtin:random.
 """
 
-_EPILOGUE = "Begin with: lmreach study builtin:verse. Add --debug to any command to see a stack trace."
+_EPILOGUE = (
+    "Begin with: lmreach study builtin:verse. Any command takes --config FILE.toml (names as here; the "
+    "command line wins; see lmreach config show) and --debug, which shows a stack trace."
+)
 
 app = App(
     name="lmreach",
@@ -26,7 +30,8 @@ app = App(
     help_format="plaintext",
     result_action="return_value",
 )
-_COMMANDS = {
+# Each is a module of this package, and the function in it of the same name.
+COMMANDS = {
     "study": "The main job: limits and measurement side by side, in one report.",
     "bounds": "Limits from theory, from a model or from four numbers.",
     "support": "Where final hidden states lie, measured; for bounds --support.",
@@ -44,10 +49,11 @@ _COMMANDS = {
     "report": "Render the report of a run again.",
     "cache": "List or delete converted .gguf models.",
 }
-for _name, _summary in _COMMANDS.items():
+for _name, _summary in COMMANDS.items():
     app.command(
-        f"lmreach.cli.{_name}:{_name}", name=_name, help=_summary, sort_key=list(_COMMANDS).index(_name)
+        f"lmreach.cli.{_name}:{_name}", name=_name, help=_summary, sort_key=list(COMMANDS).index(_name)
     )
+app.command("lmreach.cli.config:config", name="config", help="Settings of a command, as a file for --config.")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -56,12 +62,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        code: object = app(words, exit_on_error=False, print_error=False)
+        code: object = _run(words)
     except CycloptsError as error:
         cause = error.__cause__
-        code = _refuse(_from_settings(cause) if isinstance(cause, ValidationError) else str(error), debug)
+        code = _refuse(explained(cause) if isinstance(cause, ValidationError) else str(error), debug)
     except ValidationError as error:
-        code = _refuse(_from_settings(error), debug)
+        code = _refuse(explained(error), debug)
     except LmreachError as error:
         code = _refuse(str(error), debug)
     except KeyboardInterrupt:
@@ -73,6 +79,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _run(words: list[str]) -> object:
+    app.config = ()
+    if any(word.partition("=")[0] == "--config" for word in words) and words[0] in COMMANDS:
+        from lmreach.cli.config import function_of, kinds_of
+        from lmreach.cli.toml import from_file, without_file
+
+        words, file = without_file(words)
+        assert file is not None
+        app.config = (from_file(file, kinds_of(function_of(words[0]))),)
+    return app(words, exit_on_error=False, print_error=False)
+
+
 def _refuse(message: str, debug: bool) -> int:
     if debug:
         traceback.print_exc()
@@ -82,12 +100,3 @@ def _refuse(message: str, debug: bool) -> int:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _from_settings(error: ValidationError) -> str:
-    """Name each setting that does not fit, what was expected and what came."""
-    parts = []
-    for one in error.errors():
-        where = ".".join(str(step) for step in one["loc"]) or "settings"
-        parts.append(f"{where}: {one['msg'].lower()}; got {one['input']!r}")
-    return "expected settings in range; " + "; ".join(parts) + "; see --help"

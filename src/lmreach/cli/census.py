@@ -1,70 +1,46 @@
 """How many outputs there are, counted."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Fresh, Json, Load, NoProgress, Out, Quiet, Vectors, seconds
-from lmreach.config import Bos, LoadConfig
+from lmreach.cli.options import Census, Fresh, Json, NoProgress, Out, Quiet
+from lmreach.config import CensusConfig, ReachableConfig
+from lmreach.config.settings import Seconds, several
 from lmreach.errors import InputError, problem
 
 if TYPE_CHECKING:
     from lmreach.engine.run import RunEnd
     from lmreach.progress import Progress
+    from lmreach.results.answers import ReachabilityResults
 
-Several = {"consume_multiple": True, "negative_iterable": ()}
+_SEARCH = ReachableConfig()
 
 
 def census(
     model: str,
     /,
     *,
-    grid: Annotated[
-        str | None,
-        Parameter(help="Exact: try every prompt whose coordinates take q values, e.g. --grid q=4 or 4."),
-    ] = None,
-    vectors: Vectors = None,
-    length: Annotated[
-        int | None,
-        Parameter(name=["-n", "--length"], help="Tokens after each prompt; default 12 on a grid, else 8."),
-    ] = None,
-    extent: Annotated[
-        float | None, Parameter(help="Largest coordinate on the grid; default: that of real inputs.")
-    ] = None,
-    order: Annotated[
-        str, Parameter(help="all: every prompt; sorted: one order of the vectors before the last.")
-    ] = "all",
-    max_prompts: Annotated[int, Parameter(help="Refuse a grid of more prompts.")] = 10_000_000,
-    sketch: Annotated[
-        bool, Parameter(negative="", help="Estimate in fixed memory, error stated, instead of counting.")
-    ] = False,
-    memory_rows: Annotated[int, Parameter(help="Distinct outputs in memory; more go to disk.")] = 1 << 23,
+    config: Census = CensusConfig(),
     missing: Annotated[
         str | None, Parameter(help="File for the sequences that no prompt produces, one per line.")
-    ] = None,
-    list_missing: Annotated[
-        int, Parameter(help="Most missing sequences to list; their count is exact.")
-    ] = 1000,
-    prompt_tokens: Annotated[
-        list[int] | None, Parameter(help="Prompts of real tokens: how many in each, e.g. 1 2.", **Several)
-    ] = None,
-    prompts: Annotated[
-        int | None, Parameter(help="Prompts to try; default: every id for 1 token, 4096 for more.")
     ] = None,
     is_reachable: Annotated[
         str | None, Parameter(help="Ask whether this text (or ids:1,2,3) can be produced at all.")
     ] = None,
     runs: Annotated[
-        list[str] | None, Parameter(help="Run folders whose certificates count as proofs.", **Several)
-    ] = None,
-    budget: Annotated[str, Parameter(help="Time to search for --is-reachable: 90s, 5m, 1h.")] = "5m",
-    bos: Annotated[Bos, Parameter(help="Where a start token stands.")] = "none",
-    seed: Annotated[int, Parameter(help="Seed of sampled prompts and of searches.")] = 0,
+        tuple[str, ...],
+        several(),
+        Parameter(help="Run folders whose certificates count as proofs for --is-reachable."),
+    ] = _SEARCH.runs,
+    budget: Annotated[Seconds, Parameter(help="Time to search for --is-reachable: 90s, 5m, 1h.")] = (
+        _SEARCH.budget_s
+    ),
     out: Out = None,
     fresh: Fresh = False,
-    load: Load = LoadConfig(),
     json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -82,49 +58,39 @@ def census(
         Hugging Face id, folder, .gguf file, builtin:verse / builtin:random, or a tiny model to count exactly:
         tiny:llama,width=3,vocab=8,layers=1,bits=8,seed=0 (also gpt2 and mamba; positions=0, train=300).
     """
-    _one_question(grid, prompt_tokens, is_reachable)
+    _one_question(config, is_reachable)
     if is_reachable is not None:
-        from lmreach.cli.census_ask import ask
-        from lmreach.config.census import ReachableConfig
+        from lmreach.config.given import configure
+        from lmreach.engine.provenance import command_line
+        from lmreach.runs.census.reachability import reachability
 
-        asked = ReachableConfig(
-            model=model,
-            text=is_reachable,
-            load=load,
-            m=(1, 2, 4, 8) if vectors is None else tuple(vectors),
-            runs=tuple(runs or ()),
-            budget_s=seconds(budget),
-            bos=bos,
-            seed=seed,
+        shared = {
+            name: getattr(config, name) for name in config.model_fields_set & {"load", "m", "bos", "seed"}
+        }
+        asked = configure(ReachableConfig, None, {**shared, "runs": runs, "budget": budget})
+        return _search(
+            lambda progress, stop: reachability(
+                model,
+                is_reachable,
+                asked,
+                out=out,
+                save=True,
+                fresh=fresh,
+                command=command_line(),
+                progress=progress,
+                stop=stop,
+            ),
+            json=json,
+            silent=quiet or no_progress,
         )
-        place = None if out is None else Path(out)
-        return ask(asked, place, fresh=fresh, json=json, silent=quiet or no_progress)
-    from lmreach.runs.census.run import CensusConfig
-
-    given: dict[str, Any] = {"m": vectors, "prompt_tokens": prompt_tokens}
-    config = CensusConfig(
-        model=model,
-        load=load,
-        n=length,
-        bos=bos,
-        seed=seed,
-        grid=None if grid is None else _levels(grid),
-        extent=extent,
-        order=order,  # type: ignore[arg-type]
-        sketch=sketch,
-        memory_rows=memory_rows,
-        max_prompts=max_prompts,
-        list_missing=list_missing,
-        prompts=prompts,
-        **{name: tuple(values) for name, values in given.items() if values is not None},
-    )
     from lmreach.engine.provenance import command_line
     from lmreach.runs.census.run import run_census
 
     folder = None if out is None else Path(out)
+    asked_of = config.model_copy(update={"model": model})
     return _watch(
         lambda progress, stop: run_census(
-            config, folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
+            asked_of, folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
         ),
         missing=missing,
         json=json,
@@ -146,22 +112,42 @@ def go_on(folder: Path, *, json: bool, quiet: bool, silent: bool) -> int:
     )
 
 
-def _one_question(grid: str | None, prompt_tokens: list[int] | None, text: str | None) -> None:
-    asked = {"--grid": grid, "--prompt-tokens": prompt_tokens, "--is-reachable": text}
-    given = [name for name, value in asked.items() if value is not None]
+def search_on(folder: Path, budget_s: float | None, *, json: bool, silent: bool) -> int:
+    """Go on with the search of a text from its folder alone; returns the exit code."""
+    from lmreach.runs.census.reachability import resume_reachability
+
+    return _search(
+        lambda progress, stop: resume_reachability(folder, budget_s=budget_s, progress=progress, stop=stop),
+        json=json,
+        silent=silent,
+    )
+
+
+def _search(
+    run: "Callable[[Progress, Callable[[], bool]], ReachabilityResults]", *, json: bool, silent: bool
+) -> int:
+    from lmreach.cli.running import show, watched
+
+    with watched(silent=silent) as (progress, stop):
+        answer = run(progress, stop)
+    show(answer, json=json)
+    if answer.interrupted and answer.folder is not None:
+        print(f"lmreach: interrupted; go on with: lmreach resume {answer.folder}", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _one_question(config: CensusConfig, text: str | None) -> None:
+    asked = {
+        "--grid": config.grid is not None,
+        "--prompt-tokens": "prompt_tokens" in config.model_fields_set,
+        "--is-reachable": text is not None,
+    }
+    given = [name for name, value in asked.items() if value]
     if len(given) > 1:
         raise InputError(
             problem(f"one of {', '.join(asked)}", " and ".join(given), "ask one question at a time")
         )
-
-
-def _levels(text: str) -> int:
-    """Read ``q=4`` or ``4``."""
-    try:
-        return int(text.removeprefix("q="))
-    except ValueError:
-        wanted = "values per coordinate such as --grid q=4"
-        raise InputError(problem(wanted, repr(text), "write a whole number")) from None
 
 
 def _watch(

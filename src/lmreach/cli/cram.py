@@ -2,20 +2,17 @@
 
 from pathlib import Path
 
-from lmreach.cli.options import Cram, Fresh, Json, Load, NoProgress, Out, Quiet, TargetKinds, Vectors
-from lmreach.config import CramConfig, LoadConfig, StudyConfig
+from lmreach.cli.options import CramRun, Fresh, Json, NoProgress, Out, Quiet
+from lmreach.config import CramRunConfig
 
 
 def cram(
     model: str,
     /,
     *,
-    vectors: Vectors = None,
-    targets: TargetKinds = None,
+    config: CramRun = CramRunConfig(),
     out: Out = None,
     fresh: Fresh = False,
-    load: Load = LoadConfig(),
-    cram: Cram = CramConfig(),
     json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -23,7 +20,7 @@ def cram(
     """Optimise prompt vectors until greedy decoding emits the target; gives curve, n50 and slope.
 
     Runs every string asked for, however long it takes (Ctrl-C leaves a valid run; go on with
-    'lmreach resume'). Default: m = 1, random targets.
+    'lmreach resume').
 
     Parameters
     ----------
@@ -34,21 +31,10 @@ def cram(
     from lmreach.engine.provenance import command_line
     from lmreach.runs.study.run import run_study
 
-    config = StudyConfig(
-        model=model,
-        load=load,
-        budget_s=None,
-        relative_width=None,
-        support_positions=0,
-        decoder_cells=False,
-        cram=cram,
-        m=tuple(vectors) if vectors is not None else (1,),
-        targets=tuple(targets) if targets is not None else ("random",),
-    )
     folder = None if out is None else Path(out)
     return watch(
         lambda progress, stop: run_study(
-            config, folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
+            config.study(model), folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
         ),
         quiet=quiet,
         no_progress=no_progress,

@@ -63,6 +63,8 @@ def judge(
 def _print(found: "Judged") -> None:
     gap = "" if found.smallest_gap is None else f", smallest top-two gap {found.smallest_gap:.3g}"
     print(f"emitted        {found.reach} of {found.n} tokens from {found.m} vectors{gap}")
+    if found.cut_from is not None:
+        print(f"target         its first {found.n} of {found.cut_from} tokens: the context holds no more")
     if found.wanted_next is not None:
         print(f"then           wanted {found.wanted_next}, came {found.emitted_next}")
     print(

@@ -1,34 +1,52 @@
-"""Options that several commands share, and how their words are read."""
+"""Options that several commands share."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from lmreach.config import CramConfig, LoadConfig
-from lmreach.config.written import seconds, share
+from lmreach.config import (
+    BoundsConfig,
+    CellsConfig,
+    CensusConfig,
+    CramRunConfig,
+    JudgeConfig,
+    LoadConfig,
+    StudyConfig,
+    SupportConfig,
+    VerifyConfig,
+)
+from lmreach.config.written import seconds
 
-__all__ = ["Cram", "Json", "Load", "NoProgress", "Out", "Quiet", "TargetKinds", "Vectors", "seconds", "share"]
+__all__ = [
+    "Bounds",
+    "Cells",
+    "Census",
+    "CramRun",
+    "Fresh",
+    "Json",
+    "Judge",
+    "Load",
+    "NoProgress",
+    "Out",
+    "Quiet",
+    "Study",
+    "Support",
+    "Verify",
+    "seconds",
+]
 
+# Settings are options of their own, under the names, defaults and help that the configs give them.
+_FLAT = Parameter(name="*")
+Bounds = Annotated[BoundsConfig, _FLAT]
+Cells = Annotated[CellsConfig, _FLAT]
+Census = Annotated[CensusConfig, _FLAT]
+CramRun = Annotated[CramRunConfig, _FLAT]
+Judge = Annotated[JudgeConfig, _FLAT]
 Load = Annotated[LoadConfig, Parameter(name="*", group="Model options")]
-Cram = Annotated[CramConfig, Parameter(name="*", group="Cramming options", negative_iterable=())]
-Vectors = Annotated[
-    list[int] | None,
-    Parameter(
-        name=["-m", "--vectors"],
-        consume_multiple=True,
-        negative_iterable=(),
-        help="Numbers of prompt vectors, e.g. -m 1 2 4.",
-    ),
-]
-TargetKinds = Annotated[
-    list[str] | None,
-    Parameter(
-        name="--targets",
-        consume_multiple=True,
-        negative_iterable=(),
-        help="Kinds of target strings: random, self, words[:FILE], text:FILE, ids:FILE, dataset:NAME.",
-    ),
-]
+Study = Annotated[StudyConfig, _FLAT]
+Support = Annotated[SupportConfig, _FLAT]
+Verify = Annotated[VerifyConfig, _FLAT]
+
 Out = Annotated[
     str | None,
     Parameter(

@@ -39,9 +39,9 @@ def resume(
 
         return go_on_copying(folder, json=json, quiet=quiet, silent=silent)
     if kind is RunKind.REACHABLE:
-        from lmreach.cli.census_ask import go_on as go_on_asking
+        from lmreach.cli.census import search_on
 
-        return go_on_asking(folder, limit, json=json, silent=silent)
+        return search_on(folder, limit, json=json, silent=silent)
     from lmreach.cli.running import watch
     from lmreach.runs.study.run import resume_study
 

@@ -1,7 +1,8 @@
 """What the commands that make a run share: watching it, and saying at the end where it is."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,26 @@ from lmreach.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from lmreach.engine.run import RunEnd
+    from lmreach.results.shown import Shown
 
 Results = dict[str, Any]
+
+
+@contextmanager
+def watched(*, silent: bool) -> Iterator[tuple[Progress, Interrupt]]:
+    """Give what is told about progress, and what Ctrl-C asks to stop."""
+    terminal = None if silent else Terminal()
+    with Interrupt() as interrupt:
+        try:
+            yield terminal or Silent(), interrupt
+        finally:
+            if terminal is not None:
+                terminal.close()
+
+
+def show(result: "Shown", *, json: bool) -> None:
+    """Print a result in words, or as JSON."""
+    print(result.to_json() if json else result, end="" if json else "\n")
 
 
 def watch(
@@ -30,13 +49,8 @@ def watch(
     summary
         Prints what a reader wants of the run folder and its results; None: as for a study.
     """
-    terminal = None if quiet or no_progress else Terminal()
-    with Interrupt() as interrupt:
-        try:
-            end = run(terminal or Silent(), interrupt)
-        finally:
-            if terminal is not None:
-                terminal.close()
+    with watched(silent=quiet or no_progress) as (progress, stop):
+        end = run(progress, stop)
     results = (end.folder / "results.json").read_text(encoding="utf-8")
     if json:
         print(results, end="")

@@ -36,7 +36,7 @@ _NOUNS = {"census": ("part", "parts"), "copy": ("record", "records"), "reachable
 
 def _print_study(run: "Run", counts: dict[str, int]) -> None:
     from lmreach.config import StudyConfig
-    from lmreach.runs.study.schedule import Schedule
+    from lmreach.runs.study.reach_schedule import ReachSchedule
 
     config = run.envelope.config
     assert isinstance(config, StudyConfig)
@@ -44,7 +44,7 @@ def _print_study(run: "Run", counts: dict[str, int]) -> None:
     grid = asked.protocol == "published" and not asked.length
     wanted = asked.strings * max(len(set(asked.length)), 1)
     noun = "strings" if asked.protocol == "frontier" else "trials"
-    for condition in Schedule.of(config.targets, config.m, asked.strings, 1).conditions:
+    for condition in ReachSchedule.of(config.targets, config.m, asked.strings, 1).conditions:
         done = counts.get(condition.name, 0)
         ends = "trials; the grid ends where almost no string is reached" if grid else f"of {wanted} {noun}"
         print(f"{condition.name}: {done} {ends}")

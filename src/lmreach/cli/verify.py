@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from lmreach.cli.options import Json, NoProgress, Quiet
+from lmreach.cli.options import Verify as VerifyOptions
+from lmreach.config import VerifyConfig
 
 if TYPE_CHECKING:
     from lmreach.runs.certificates.verify import Verdict
@@ -17,13 +17,7 @@ def verify(
     run: str,
     /,
     *,
-    quantise: Annotated[
-        bool,
-        Parameter(
-            negative="",
-            help="Also round the vectors to narrower formats: how many bits does a vector really need?",
-        ),
-    ] = False,
+    config: VerifyOptions = VerifyConfig(),
     json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -42,9 +36,9 @@ def verify(
     from lmreach.experiments.cramming.quantise import FORMATS
     from lmreach.runs.certificates.verify import quantised_summary, verify_run
 
+    formats = tuple(FORMATS) if config.quantise else ()
     terminal = None if quiet or no_progress else Terminal()
     try:
-        formats = tuple(FORMATS) if quantise else ()
         verdicts = verify_run(Path(run), formats=formats, progress=terminal)
     finally:
         if terminal is not None:

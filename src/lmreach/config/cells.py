@@ -80,7 +80,9 @@ class CellsConfig(Settings):
         if self.support is not None and not (needs or self.unreachable):
             expected = "--measure ball or box, or --unreachable, with --support"
             raise InputError(problem(expected, "none of them", "leave it out"))
-        if "prompts" in self.model_fields_set and not (self.shares and self.of == "empirical"):
+        if self.prompts != type(self).model_fields["prompts"].default and not (
+            self.shares and self.of == "empirical"
+        ):
             raise InputError(problem("--measure empirical with --prompts", self.of, "leave --prompts out"))
         if self.text is not None and self.rare is None:
             raise InputError(problem("--rare with --text", "none", "say how many tokens, such as --rare 64"))

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field
 
 from lmreach.config.load import Load, LoadConfig
 from lmreach.config.settings import Asked, Bos, Count, Seconds, Seed, Settings, several
@@ -87,9 +87,15 @@ class ReachableConfig(Settings):
     bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")
     seed: Seed = Field(default=0, description="seed of the search")
 
-    @field_validator("budget_s")
-    @classmethod
-    def _ends(cls, budget_s: float | None) -> float | None:
-        if budget_s is None:
+    @property
+    def seconds(self) -> float:
+        """Time to search, in seconds.
+
+        Raises
+        ------
+        InputError
+            None was set: a search for what does not exist would not end.
+        """
+        if self.budget_s is None:
             raise InputError(problem("a budget for the search", "none", "pass e.g. --budget 5m"))
-        return budget_s
+        return self.budget_s

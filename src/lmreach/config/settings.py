@@ -1,12 +1,13 @@
 """What every config is made of: the frozen base, and the values that several configs take."""
 
+from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from lmreach.config.written import as_written, seconds, share, spoken_seconds
+from lmreach.config.written import as_written, seconds, share, spoken_seconds, spoken_share
 
 __all__ = [
     "Asked",
@@ -35,7 +36,9 @@ Seconds = Annotated[
     Parameter(converter=as_written, show_default=spoken_seconds),
 ]
 Share = Annotated[
-    Annotated[float, Field(gt=0)] | None, BeforeValidator(share), Parameter(converter=as_written)
+    Annotated[float, Field(gt=0)] | None,
+    BeforeValidator(share),
+    Parameter(converter=as_written, show_default=spoken_share),
 ]
 
 
@@ -64,4 +67,10 @@ def several(*names: str) -> Parameter:
     names
         Its names on the command line; none: that of the field.
     """
-    return Parameter(name=names or None, consume_multiple=True, negative_iterable=())
+    return Parameter(
+        name=names or None, consume_multiple=(1, None), negative_iterable=(), show_default=_side_by_side
+    )
+
+
+def _side_by_side(values: Iterable[Any]) -> str:
+    return " ".join(map(str, values)) or "none"

@@ -15,6 +15,7 @@ __all__ = [
     "share",
     "shortened",
     "spoken_seconds",
+    "spoken_share",
     "whole_number",
 ]
 
@@ -81,6 +82,11 @@ def share(written: Any) -> Any:
     if match is None or float(match[1]) == 0:
         raise InputError(problem("a width such as 0.1, 10% or none", repr(written), "write a number above 0"))
     return float(match[1]) / (100 if match[2] else 1)
+
+
+def spoken_share(value: float | None) -> str:
+    """Write a share so that `share` reads it back."""
+    return "none" if value is None else repr(value)
 
 
 def levels(written: Any) -> Any:

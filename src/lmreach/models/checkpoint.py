@@ -15,6 +15,8 @@ _SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _OLD_SINGLE, _OLD_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 _HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
 _NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3"}
+_ADAPTER = "adapter_config.json"
+_NEEDED = {".json", ".safetensors", ".bin", ".model", ".txt", ".tiktoken", ".jinja"}
 _AGAIN = "fetch or copy the model again"
 
 
@@ -45,6 +47,7 @@ def inspect(folder: Path) -> Checkpoint:
     ModelError
         Naming the file or tensor that is missing, cut short, or listed nowhere.
     """
+    _check_kind(folder)
     read_json(folder / "config.json", f"a model folder with config.json (in {folder.name})")
     # In the order in which transformers looks for them.
     if (folder / _SINGLE).is_file():
@@ -62,6 +65,43 @@ def inspect(folder: Path) -> Checkpoint:
             "give a folder with weights",
         )
     )
+
+
+def _check_kind(folder: Path) -> None:
+    """Refuse what is no whole model, saying what it is and what to give instead."""
+    try:
+        names = sorted(folder.iterdir())
+    except OSError as error:
+        got = f"'{folder}': {error.strerror}"
+        raise ModelError(problem("a folder that can be read", got, "check its permissions")) from error
+    for path in names:
+        if path.is_symlink() and not path.exists() and path.suffix in _NEEDED:
+            got = f"{path.name} in {folder.name}, a link to a file that is gone"
+            raise ModelError(problem("all files of a model", got, _AGAIN))
+    whole = (folder / "config.json").is_file()
+    if (folder / _ADAPTER).is_file():
+        raise _adapter(folder, beside=whole)
+    ggufs = [path.name for path in names if path.suffix == ".gguf"]
+    if not whole and ggufs:
+        got = f"the folder {folder.name} of .gguf files"
+        raise ModelError(problem("a model folder or one .gguf file", got, f"give e.g. {folder / ggufs[0]}"))
+    if not whole and (folder / "model_index.json").is_file():
+        got = f"{folder.name}, a diffusion pipeline"
+        raise ModelError(problem("a causal language model", got, "give a language model"))
+
+
+def _adapter(folder: Path, *, beside: bool) -> ModelError:
+    """Compose what is said of an adapter, alone or beside the model it was trained on."""
+    facts = read_json(folder / _ADAPTER, f"an adapter's {_ADAPTER}")
+    kind, base = facts.get("peft_type", "PEFT"), facts.get("base_model_name_or_path") or "its base model"
+    merge = "merge it (peft: merge_and_unload, then save_pretrained) and give the merged folder"
+    if beside:
+        got = f"{folder.name} with both the weights of a model and a {kind} adapter"
+        return ModelError(problem("one model", got, f"{merge}, or move {_ADAPTER} out to measure the base"))
+    got = f"{folder.name}, a {kind} adapter of {base}"
+    if kind == "PROMPT_TUNING":
+        merge = f"its vectors are for: lmreach judge {folder.name} --model {base} --target text:FILE"
+    return ModelError(problem("a model", got, merge))
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from torch import nn
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_MASKED_LM_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -97,7 +98,8 @@ def check_causal(settings: Any, name: str) -> None:
     ModelError
         transformers has no causal language model for them.
     """
-    if type(settings) in MODEL_FOR_CAUSAL_LM_MAPPING or "AutoModelForCausalLM" in _own_classes(settings):
+    known = type(settings) in MODEL_FOR_CAUSAL_LM_MAPPING or "AutoModelForCausalLM" in _own_classes(settings)
+    if known and not _reads_both_ways(settings):
         return
     made = ", ".join(getattr(settings, "architectures", None) or ()) or "no architecture named"
     raise ModelError(
@@ -107,6 +109,15 @@ def check_causal(settings: Any, name: str) -> None:
             "give a decoder-only model such as a Llama, Gemma, Qwen or GPT-NeoX",
         )
     )
+
+
+def _reads_both_ways(settings: Any) -> bool:
+    """Whether settings are those of an encoder: many have a causal class, too, for weights trained to."""
+    if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in settings.architectures or ()):
+        return False
+    one_way = getattr(settings, "is_decoder", False) or getattr(settings, "causal", False)
+    encoder = type(settings) in MODEL_FOR_MASKED_LM_MAPPING or settings.is_encoder_decoder
+    return encoder and not one_way
 
 
 def _own_classes(settings: Any) -> dict[str, str]:

@@ -24,10 +24,13 @@ from lmreach.models.hub import fetch
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.probe import Probe, probe
 from lmreach.models.quiet import quiet
-from lmreach.models.resolve import find
-from lmreach.models.tiny_spec import tiny_model
+from lmreach.models.resolve import BUILTIN, find
+from lmreach.models.tiny_model import tiny_model
 
-__all__ = ["LoadedModel", "ModelFacts", "load"]
+__all__ = ["LoadedModel", "ModelFacts", "ModelLike", "load"]
+
+ModelLike = str | Path | PreTrainedModel | LoadedModel
+"""What names a model, or is one."""
 
 Progress = Callable[[str], None]
 
@@ -35,7 +38,7 @@ _HARMLESS = {"transformers_version", "bos_token_id", "eos_token_id", "pad_token_
 
 
 def load(
-    spec: str | Path | PreTrainedModel,
+    spec: ModelLike,
     config: LoadConfig = LoadConfig(),  # noqa: B008  (frozen)
     *,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -46,8 +49,8 @@ def load(
     Parameters
     ----------
     spec
-        A Hugging Face id, a folder, a ``.gguf`` file, ``builtin:NAME``, or a loaded model. A loaded model is
-        put into eval mode and frozen in place, and keeps its dtype and device.
+        A Hugging Face id, a folder, a ``.gguf`` file, ``builtin:NAME``, or a model of transformers, which is
+        put into eval mode and frozen in place, and keeps its dtype and device. What `load` gave comes back.
     config
         dtype (float32 unless asked otherwise, whatever the checkpoint says), device, revision, offline.
     tokenizer
@@ -62,10 +65,28 @@ def load(
         weight, and nothing local opens a connection.
     """
     say = progress or _say_nothing
+    if isinstance(spec, LoadedModel | PreTrainedModel):
+        _nothing_to_choose(spec, config, tokenizer)
+    if isinstance(spec, LoadedModel):
+        return spec
     with quiet():
         came = _bring_in(spec, config, tokenizer, say)
         _freeze(came.model)
         return _describe(came, config)
+
+
+def _nothing_to_choose(
+    model: LoadedModel | PreTrainedModel, config: LoadConfig, tokenizer: PreTrainedTokenizerBase | None
+) -> None:
+    """Refuse what cannot be had of a model that stands in memory: it would be passed over in silence."""
+    plain = LoadConfig()
+    odd = [name for name in LoadConfig.model_fields if getattr(config, name) != getattr(plain, name)]
+    if odd:
+        remedy = "load it so, or give its name instead"
+        raise InputError(problem("a loaded model as it is", f"{', '.join(odd)} for it", remedy))
+    if tokenizer is not None and isinstance(model, LoadedModel):
+        remedy = "give the tokenizer to load"
+        raise InputError(problem("a loaded model with its own tokenizer", "another one", remedy))
 
 
 def _say_nothing(line: str) -> None:
@@ -90,7 +111,7 @@ def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> B
         got = f"revision {config.revision} with {found.name}, which is not on the hub"
         raise InputError(problem("a hub name where a revision is given", got, "leave the revision out"))
     if found.kind == "builtin":
-        name = builtin.PREFIX + found.name
+        name = BUILTIN + found.name
         inner = builtin.resolve(found.name)
         if isinstance(inner, PreTrainedModel):
             return BroughtIn(name, placed(inner, device, config.dtype), None, "float32")
@@ -104,7 +125,7 @@ def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> B
     assert found.path is not None, "find gives a path for files and folders"
     if found.kind == "gguf":
         return bring_in_gguf(found.path, config, device, say)
-    return bring_in(found.path, found.name, config, device)
+    return dataclasses.replace(bring_in(found.path, found.name, config, device), revision=found.revision)
 
 
 def _device(name: str) -> torch.device:

@@ -27,7 +27,7 @@ from lmreach.models.hub import fetch
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.quiet import quiet
-from lmreach.models.resolve import find
+from lmreach.models.resolve import BUILTIN, find
 from lmreach.models.skeleton import Skeleton
 from lmreach.models.stored import GgufFile, NeedsWhole, SafetensorsFiles, Tensors
 from lmreach.models.trace import Call
@@ -116,7 +116,7 @@ def _light(spec: str | Path, config: LoadConfig) -> Parts:
         inner = builtin.resolve(found.name)
         if isinstance(inner, PreTrainedModel):
             raise NeedsWhole("it is built in memory")
-        return _from_folder(inner, builtin.PREFIX + found.name, config)
+        return _from_folder(inner, BUILTIN + found.name, config)
     if found.kind == "hub":
         folder, _ = fetch(found.name, config, lambda line: None)
         return _from_folder(folder, found.name, config)

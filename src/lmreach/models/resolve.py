@@ -7,22 +7,34 @@ from pathlib import Path
 from typing import Literal
 
 from lmreach.errors import ModelError, problem
-from lmreach.models import builtin, tiny_spec
+from lmreach.models.tiny_spec import PREFIX, TinySpec
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _FILE_ENDINGS = (".gguf", ".safetensors", ".bin", ".pt", ".pth", ".json", ".txt")
 _GGUF_MAGIC = b"GGUF"
+_CACHED = "models--"  # how the cache of the hub library begins the folder of a model
+
+BUILTIN = "builtin:"
+"""What the names of built-in models begin with."""
+BUILTIN_NAMES = ("verse", "random")
 
 Kind = Literal["builtin", "tiny", "gguf", "folder", "hub"]
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where a model is: a built-in's or hub name, or an existing path."""
+    """Where a model is: a built-in's or hub name, or an existing path.
+
+    Attributes
+    ----------
+    revision
+        Commit of a snapshot in the cache of the hub library.
+    """
 
     kind: Kind
     name: str
     path: Path | None = None
+    revision: str | None = None
 
 
 def find(spec: str | Path) -> Found:
@@ -37,15 +49,19 @@ def find(spec: str | Path) -> Found:
         For a path that does not exist, a file that is no GGUF, or a name that can be neither.
     """
     text = str(spec)
-    if text.startswith(builtin.PREFIX):
-        return Found("builtin", text.removeprefix(builtin.PREFIX))
-    if text.startswith(tiny_spec.PREFIX):
+    if text.startswith(BUILTIN):
+        return Found("builtin", _builtin(text.removeprefix(BUILTIN)))
+    if text.startswith(PREFIX):
+        TinySpec.parse(text)  # refuses what cannot be built
         return Found("tiny", text)
     path = Path(spec).expanduser()
     if path.is_dir():
-        return Found("folder", path.resolve().name, path)
+        return _folder(path.resolve())
     if path.is_file():
         return Found("gguf", path.name, _checked_gguf(path))
+    if path.is_symlink():
+        got = f"{text}, a link to {path.readlink().name}, which is gone"
+        raise ModelError(problem("a model folder or a .gguf file", got, "fetch or copy the model again"))
     if isinstance(spec, Path) or _looks_like_path(text):
         raise ModelError(
             problem("a model folder or a .gguf file", f"{text}, which does not exist", _advice(path))
@@ -59,6 +75,38 @@ def find(spec: str | Path) -> Found:
             )
         )
     return Found("hub", text)
+
+
+def _builtin(name: str) -> str:
+    if name not in BUILTIN_NAMES:
+        known = ", ".join(BUILTIN + one for one in BUILTIN_NAMES)
+        raise ModelError(problem(f"one of {known}", BUILTIN + name, "choose one of these"))
+    return name
+
+
+def _folder(path: Path) -> Found:
+    """Name a folder; one in the cache of the hub library by the model's name and commit."""
+    if path.name.startswith(_CACHED) and (path / "snapshots").is_dir():
+        path = _snapshot(path)
+    repository = path.parent.parent.name
+    if path.parent.name == "snapshots" and repository.startswith(_CACHED):
+        return Found("folder", repository.removeprefix(_CACHED).replace("--", "/"), path, path.name)
+    return Found("folder", path.name, path)
+
+
+def _snapshot(repository: Path) -> Path:
+    """Return the snapshot of a repository in the cache: that of its main branch, or the only one."""
+    branch = repository / "refs" / "main"
+    if branch.is_file():
+        chosen = repository / "snapshots" / branch.read_text(encoding="utf-8").strip()
+        if chosen.is_dir():
+            return chosen
+    kept = sorted(one for one in (repository / "snapshots").iterdir() if one.is_dir())
+    if len(kept) == 1:
+        return kept[0]
+    remedy = f"give one of {', '.join(one.name for one in kept)}" if kept else "fetch the model again"
+    got = f"{len(kept)} in {repository.name}, and no main branch"
+    raise ModelError(problem("one snapshot in a folder of the hub cache", got, remedy))
 
 
 def _looks_like_path(text: str) -> bool:

@@ -52,8 +52,8 @@ class Interval(Result):
         Ends of the interval. None: that end is not known.
     verdict
         ``estimated``, or why there is no such number. Of n50: ``above_limit``, ``below_one``,
-        ``below_first``, ``separated``, ``one_length``, ``curve_does_not_fit``, ``no_data``; of a slope:
-        ``too_few_points``, ``censored``; of a cell's share: ``below``, ``at_most``, ``at_least``,
+        ``below_first``, ``separated``, ``rises``, ``one_length``, ``curve_does_not_fit``, ``no_data``; of a
+        slope: ``too_few_points``, ``censored``; of a cell's share: ``below``, ``at_most``, ``at_least``,
         ``unknown``.
     confidence
         Level of the interval. None: not stated.

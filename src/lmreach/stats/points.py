@@ -16,14 +16,13 @@ from jaxtyping import Float, Int
 from scipy import special
 
 from lmreach.errors import InputError
+from lmreach.stats import posterior
 from lmreach.stats.accessibility import check_confidence
 from lmreach.stats.posterior import CurveFit, Interval, Posterior, Shape, fit_points
 from lmreach.stats.survival import clopper_pearson
 from lmreach.stats.turnbull import OPEN, IntervalCurve, brackets, fit_intervals
 
-Verdict = Literal[
-    "estimated", "separated", "above_limit", "below_first", "one_length", "no_data", "curve_does_not_fit"
-]
+Verdict = posterior.Verdict | Literal["curve_does_not_fit"]
 Outcomes = Sequence[Mapping[int, bool]]
 _DRAWN = 60
 _CURVE_NUMBERS = 3
@@ -87,7 +86,7 @@ class PointCurve:
             low, high = self.free
             return None, None if low is None else float(low), None if high is None else float(high)
         if self.fit.n50 is None:
-            return None, None, None
+            return None, *self.fit.ends
         value, low50, high50 = self.fit.n50
         return (value if self.verdict == "estimated" else None), low50, high50
 

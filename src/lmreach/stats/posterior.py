@@ -17,17 +17,19 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from lmreach.errors import InputError, problem
+from lmreach.stats.rising import Rise, rise
 from lmreach.stats.survival import Censored, Reach, check_reaches
 from lmreach.stats.turnbull import OPEN
 
 Shape = Literal["logistic", "log-logistic"]
-Verdict = Literal["estimated", "separated", "above_limit", "below_first", "one_length", "no_data"]
+Verdict = Literal["estimated", "separated", "above_limit", "below_first", "rises", "one_length", "no_data"]
 Grid = Float[np.ndarray, " grid"]
 Interval = tuple[float, float, float]
 
 _LAPSES = np.linspace(0.0, 0.24, 7)
 _HALF, _STEEP = 121, 31
 _WIDTHS = (0.005, 3.0)
+_RISES = 0.02  # chance of so clear a rise without one, below which no falling curve is laid through
 _ROOM = 3.0  # how far beyond the lengths tried n50 may lie, as a factor
 
 
@@ -118,8 +120,9 @@ class CurveFit:
     ----------
     verdict
         ``estimated``; ``separated``: every length is reached by all or by none, so n50 is only known to lie
-        between two of them; ``above_limit``: all reached everywhere; ``below_first``: none anywhere;
-        ``one_length``: a curve needs two; ``no_data``.
+        between two of them; ``above_limit``, ``below_first``: n50 lies beyond the lengths tried, where a
+        curve would follow its prior and not the data; ``rises``: more are reached at longer lengths, beyond
+        chance; ``one_length``: a curve needs two; ``no_data``.
     n50, n10, n90, width, lapse
         (median, low, high): lengths reached by half, a tenth and nine tenths, n10 - n90, in tokens; None
         where not known. Where the data are separated ``n50`` holds the bracket, with no value of its own
@@ -128,6 +131,10 @@ class CurveFit:
         Shortest and longest length tried.
     bracket
         Longest length with all and shortest with none, where the data are separated.
+    ends
+        Where n50 has no value, the ends of its interval that the data do hold.
+    risen
+        The rise, where the verdict is ``rises``.
     posterior
         Of the curves behind ``n50``; None where no curve was fitted.
     """
@@ -144,21 +151,16 @@ class CurveFit:
     width: Interval | None = None
     lapse: Interval | None = None
     bracket: tuple[float, float] | None = None
+    ends: tuple[float | None, float | None] = (None, None)
+    risen: Rise | None = None
     posterior: Posterior | None = field(default=None, compare=False, repr=False)
 
     def words(self) -> str:
         """Return the result as a person would say it."""
-        if self.verdict == "no_data":
-            return "not known: no strings were measured"
-        if self.verdict == "one_length":
-            return f"no curve: all {self.strings} strings were tried at {self.first:g} tokens alone"
-        if self.verdict == "above_limit":
-            return f"above {self.last:g} tokens: every string was reached at every length"
-        if self.verdict == "below_first":
-            return f"below {self.first:g} tokens: no string was reached at any length"
-        assert self.n50 is not None
-        assert self.width is not None
         level = f"{self.confidence * 100:g} % interval"
+        if self.n50 is None:
+            return self._without_value(level)
+        assert self.width is not None
         _, low, high = self.n50
         if self.bracket is not None:
             return (
@@ -170,6 +172,22 @@ class CurveFit:
             f"{self.n50[0]:.1f} tokens ({level} {low:.1f} to {high:.1f}, {self.shape} curve, "
             f"{self.strings} strings)"
         )
+
+    def _without_value(self, level: str) -> str:
+        if self.verdict == "no_data":
+            return "not known: no strings were measured"
+        if self.verdict == "one_length":
+            return f"no curve: all {self.strings} strings were tried at {self.first:g} tokens alone"
+        if self.risen is not None:
+            return f"not known: the share reached rises with length ({self.risen.words()}), no curve does"
+        low, high = self.ends
+        if self.verdict == "above_limit":
+            told = "the curve is above one half at every length"
+            why = f"{told} ({level} from {low:.1f})" if low else "every string was reached at every length"
+            return f"above {self.last:g} tokens: {why}"
+        told = "the curve is below one half at every length"
+        why = f"{told} ({level} up to {high:.1f})" if high else "no string was reached at any length"
+        return f"below {self.first:g} tokens: {why}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result, JSON-ready."""
@@ -227,6 +245,9 @@ def fit_points(
         return CurveFit(verdict="below_first", **told)
     if n.size == 1:
         return CurveFit(verdict="one_length", **told)
+    risen = rise(n, reached, tried)
+    if risen is not None and risen.chance < _RISES:
+        return CurveFit(verdict="rises", risen=risen, **told)
     if brackets is None:
         found = posterior_of_points(n, reached, tried, shape=shape)
     else:
@@ -363,6 +384,12 @@ def _told(
 ) -> CurveFit:
     n10, n90 = found.length(0.1), found.length(0.9)
     n50 = found.interval(found.n50, confidence)
+    if bracket is None and not told["first"] <= n50[0] <= told["last"]:
+        above = n50[0] > told["last"]
+        ends = (min(n50[1], told["last"]), None) if above else (None, max(n50[2], told["first"]))
+        verdict: Verdict = "above_limit" if above else "below_first"
+        lapse = found.interval(found.lapse, confidence)
+        return CurveFit(verdict=verdict, ends=ends, lapse=lapse, posterior=found, **told)
     if bracket is not None:
         # Few strings may leave n50 outside the bracket, many may seem to know it better than they do.
         n50 = (n50[0], min(n50[1], bracket[0]), max(n50[2], bracket[1]))

@@ -17,7 +17,7 @@ from lmreach.experiments.census.reasons import reasons
 from lmreach.models.decode import greedy
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
-from lmreach.models.tiny_spec import tiny_model
+from lmreach.models.tiny_model import tiny_model
 
 SPECS = [
     "tiny:llama,width=2,vocab=8",

@@ -10,7 +10,7 @@ from lmreach.experiments.census.reachable import Candidate, confirm, search, unr
 from lmreach.models.decode import greedy
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
-from lmreach.models.tiny_spec import tiny_model
+from lmreach.models.tiny_model import tiny_model
 
 
 @pytest.fixture(scope="module")

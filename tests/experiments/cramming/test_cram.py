@@ -15,6 +15,7 @@ from lmreach.models.load import load
 from lmreach.models.search_copy import twin
 from lmreach.models.tiny import FAMILIES, tiny, tiny_tokenizer
 from tests.experiments.cramming.company import equal, far_apart, outcomes, walk
+from tests.runs.stopping import After
 
 QUICK = CramConfig(max_steps=60, patience=40)
 
@@ -113,6 +114,56 @@ def test_growing_says_whose_steps_ended_too_early(random_model) -> None:
     assert all(one.outcome == "hit_limit" and not one.growing for one in easy if one.reach == 2)
     idle = run(random_model, ids, config=QUICK.model_copy(update={"max_steps": 2000, "patience": 40}))
     assert not any(one.growing for one in idle)
+
+
+def test_growth_is_the_same_run_read_at_every_step(random_model) -> None:
+    """A run that is cut after k steps has what the whole run had by then, confirmed."""
+    ids = draw(random_model, "self", 6, 24, seed=2).ids
+    whole = run(random_model, ids, m=2)
+    for one in whole:
+        steps, prefixes = zip(*one.growth, strict=True)
+        assert list(steps) == sorted(set(steps))
+        assert list(prefixes) == sorted(set(prefixes))
+        assert prefixes[-1] == one.reach
+    for k in (1, 30):
+        for part, one in zip(run(random_model, ids, m=2, cut=After(k)), whole, strict=True):
+            if part.outcome == "hit_limit":
+                assert part.steps <= k
+                continue
+            assert (part.outcome, part.steps) == ("cut", k)
+            by_then = [pair for pair in one.growth if pair[0] < k]
+            assert part.growth[:-1] == tuple(by_then[:-1])
+            # Decoding goes on past what a pass has proposed, at the end alone.
+            assert part.reach == (part.growth[-1][1] if part.growth else 0)
+            assert part.reach >= (by_then[-1][1] if by_then else 0)
+
+
+def test_a_cut_before_the_first_step_claims_nothing(random_model) -> None:
+    ids = draw(random_model, "random", 3, 8, seed=0).ids
+    assert run(random_model, ids, cut=lambda: True) == []
+
+
+def test_a_cut_between_two_starts_keeps_the_better(random_model) -> None:
+    """Strings that wait for their second start end as their first one left them."""
+    ids = draw(random_model, "random", 6, 12, seed=4).ids
+    once = run(random_model, ids, batch_size=3)
+    twice = QUICK.model_copy(update={"restarts": 2})
+    steps = max(one.steps for one in once)
+    found = run(random_model, ids, config=twice, batch_size=3, cut=After(steps + 5))
+    assert {one.index for one in found} >= {0, 1, 2}
+    for one in found[:3]:
+        assert one.reach >= once[one.index].reach
+        assert one.outcome in ("cut", "hit_limit")
+
+
+def test_each_step_is_reported(random_model) -> None:
+    ids = draw(random_model, "self", 4, 24, seed=2).ids
+    seen = []
+    found = run(random_model, ids, m=2, on_step=seen.append)
+    assert [one.steps for one in seen] == list(range(1, len(seen) + 1))
+    assert seen[0].rows == 4
+    assert seen[-1].prefixes == tuple(one.proposed for one in found)
+    assert all(a.positions > 0 for a in seen)
 
 
 def test_weights_stay_frozen(random_model) -> None:

@@ -13,7 +13,8 @@ from lmreach.errors import InputError, OutputError
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.runs.census import run as census
-from lmreach.runs.census.answer import is_reachable, resume_reachable, run_reachable
+from lmreach.runs.census.answer import is_reachable
+from lmreach.runs.census.reachability import reachability, resume_reachability
 from lmreach.runs.census.run import CensusConfig, census_section, resume_census, run_census
 from tests.runs.stopping import After
 
@@ -99,11 +100,10 @@ def test_is_reachable_finds_saves_and_believes_its_own_certificate(
     quick = CramConfig(max_steps=150)
     found = is_reachable(random_model, ids, ms=(2,), config=quick, budget_s=60.0)
     assert found.verdict == "yes"
-    asked = ReachableConfig(model="builtin:random", text="ids:7,300,12", m=(2,), budget_s=60.0)
-    said = run_reachable(asked, tmp_path / "run")
-    assert said.answer.verdict == "yes"
+    said = reachability("builtin:random", "ids:7,300,12", m=(2,), budget_s=60.0, out=tmp_path / "run")
+    assert said.verdict == "yes"
     assert said.certificate is not None
-    assert said.certificate.is_file()
+    assert Path(said.certificate).is_file()
     again = is_reachable(random_model, ids[:2], runs=(tmp_path / "run",), budget_s=1e-6)
     assert (again.verdict, again.m, again.tried) == ("yes", 2, ())
     other = load("tiny:llama,width=2,vocab=400", GRID.load)
@@ -121,19 +121,20 @@ def test_a_question_is_a_run_whose_search_goes_on(
     """Every part draws starts of its own; an answer is confirmed from its certificate, not searched again."""
     from lmreach.experiments.census import reachable
 
-    asked = ReachableConfig(model="builtin:random", text="ids:7,300,12", m=(1,), budget_s=0.2)
+    ask, out = ("builtin:random", "ids:7,300,12"), tmp_path / "run"
+    config = ReachableConfig(m=(1,), budget_s=0.2)
     seeds: list[object] = []
     real = np.random.default_rng
     monkeypatch.setattr(reachable.np.random, "default_rng", lambda seed: (seeds.append(seed), real(seed))[1])
     with monkeypatch.context() as patch:
         patch.setattr(reachable, "cram", lambda *_, **__: [])
-        first = run_reachable(asked, tmp_path / "run")
-        second = resume_reachable(tmp_path / "run", budget_s=0.1)
-    assert (first.answer.verdict, second.answer.verdict) == ("not found", "not found")
+        first = reachability(*ask, config, out=out)
+        second = resume_reachability(out, budget_s=0.1)
+    assert (first.verdict, second.verdict) == ("not found", "not found")
     parts = {tuple(seed[5:]) for seed in seeds if isinstance(seed, list)}
     assert parts == {(), (1,)}
-    third = run_reachable(asked.model_copy(update={"budget_s": 60.0}), tmp_path / "run")
-    assert (third.answer.verdict, third.certificate is not None) == ("yes", True)
-    again = resume_reachable(tmp_path / "run")
-    assert (again.answer.verdict, again.answer.tried) == ("yes", ())
+    third = reachability(*ask, config, budget_s=60.0, out=out)
+    assert (third.verdict, third.certificate is not None) == ("yes", True)
+    again = resume_reachability(out)
+    assert (again.verdict, again.tried) == ("yes", ())
     assert again.certificate == third.certificate

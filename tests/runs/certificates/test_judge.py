@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
+from safetensors.torch import save_file as save_tensors
 
 from lmreach.config import CramConfig, StudyConfig
 from lmreach.errors import InputError, OutputError
@@ -95,6 +96,54 @@ def test_bad_files_are_refused(random_model, vectors: np.ndarray, tmp_path: Path
             read_vectors(tmp_path / name)
     with pytest.raises(InputError, match="width 64"):
         judge(random_model, vectors[:, :32], np.array([1, 2]))
+
+
+def test_bfloat16_and_float8_are_read(vectors: np.ndarray, tmp_path: Path) -> None:
+    for dtype, bits in ((torch.bfloat16, 16), (torch.float8_e4m3fn, 8), (torch.float8_e5m2, 8)):
+        narrow = torch.from_numpy(vectors).to(dtype)
+        (tmp_path / "peft").mkdir(exist_ok=True)
+        save_tensors({"prompt_embeddings": narrow}, tmp_path / "peft" / "adapter_model.safetensors")
+        save_tensors({"v": narrow}, tmp_path / "v.safetensors")
+        for name in ("peft", "v.safetensors"):
+            read, stored = read_vectors(tmp_path / name)
+            np.testing.assert_array_equal(read, narrow.float().numpy())
+            assert (read.dtype, stored) == (np.float32, bits)
+
+
+def test_arrays_that_are_none_are_refused_in_one_line(vectors: np.ndarray, tmp_path: Path) -> None:
+    (tmp_path / "empty.npy").write_bytes(b"")
+    np.save(tmp_path / "whole.npy", vectors)
+    cut = (tmp_path / "whole.npy").read_bytes()
+    (tmp_path / "cut.npy").write_bytes(cut[:-20])
+    (tmp_path / "head.npy").write_bytes(cut[:20])
+    np.savez(tmp_path / "several.npz", a=vectors, b=vectors)
+    (tmp_path / "several.npz").rename(tmp_path / "several.npy")
+    np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
+    np.save(tmp_path / "huge.npy", np.full((2, 64), 1e300))
+    np.save(tmp_path / "none.npy", np.zeros((0, 64), dtype=np.float32))
+    np.save(tmp_path / "text.npy", np.array([["a"]]))
+    np.save(tmp_path / "complex.npy", vectors.astype(np.complex64))
+    for name, said in [
+        ("empty", "vectors as .npy"),
+        ("cut", "vectors as .npy"),
+        ("head", "vectors as .npy"),
+        ("several", "several arrays (a, b)"),
+        ("objects", "vectors as .npy"),
+        ("huge", "float32 holds"),
+        ("none", "(0, 64)"),
+        ("text", "vectors as .npy"),
+        ("complex", "complex64"),
+    ]:
+        with pytest.raises(InputError) as raised:
+            read_vectors(tmp_path / f"{name}.npy")
+        assert said in str(raised.value), name
+        assert "\n" not in str(raised.value)
+
+
+def test_a_target_longer_than_the_context_is_cut(random_model, vectors: np.ndarray) -> None:
+    found = judge(random_model, vectors, np.arange(600) % 512)
+    assert (found.n, found.cut_from) == (510, 600)
+    assert judge(random_model, vectors, np.arange(5)).cut_from is None
 
 
 def test_targets_are_whole_files(random_model, tmp_path: Path) -> None:

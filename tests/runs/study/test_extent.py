@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmreach.engine.store import Store
+from lmreach.engine.store import Proof, Store
 from lmreach.runs.study.extent import extents
 
 
@@ -16,8 +16,9 @@ def test_extent_is_that_of_the_stored_vectors(tmp_path: Path) -> None:
         {"key": key, "reach": reach} for key, reach in (("in", 2), ("out", 1), ("none", 0), ("lost", 1))
     ]
     with Store(tmp_path) as store:
-        store.put_certificate("in", np.array([[-1.0, 2.0, 0.0], [1.0, 1.0, 1.0]], dtype=np.float32), ids, {})
-        store.put_certificate("out", np.array([[0.0, 0.0, 30.0]], dtype=np.float32), ids, {})
+        near, far = np.array([[-1.0, 2.0, 0.0], [1.0, 1.0, 1.0]]), np.array([[0.0, 0.0, 30.0]])
+        store.add("in", "cell", {}, Proof(near, ids, {}))
+        store.add("out", "cell", {}, Proof(far, ids, {}))
         found = extents(store, trials, input_rms=0.5, box=(low, high))
     assert set(found) == {"in", "out"}
     assert found["in"].inside_input_box

@@ -5,14 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmreach.runs.study.length_schedule import LengthSchedule, Placing, Trials, chosen, published_grid
-from lmreach.runs.study.length_schedule import given as asked
-from lmreach.runs.study.schedule import Chunk, Condition
+from lmreach.runs.study.conditions import Answer, Chunk, Condition
+from lmreach.runs.study.length_schedule import LengthSchedule
+from lmreach.runs.study.placing import Placing, Trials, chosen, published_grid
+from lmreach.runs.study.placing import given as asked
 from lmreach.stats.points import point_curve
 
 
 def schedule_of(place, ms=(1,), limit: int = 200, most: int = 24, width: float | None = None):
     return LengthSchedule.of(("random",), ms, place, lambda _: limit, most, width)
+
+
+def answers(chunk: Chunk, reach: np.ndarray) -> list[Answer]:
+    assert chunk.n is not None
+    return [Answer(int(min(one, chunk.n)), bool(one >= chunk.n)) for one in reach[chunk.first : chunk.last]]
 
 
 def play(
@@ -25,7 +31,7 @@ def play(
         reach = np.random.default_rng([chunk.condition.m, 3]).logistic(middle, scale * middle, 600)
         seconds = float(chunk.strings * (chunk.condition.m + chunk.n))
         clock += seconds
-        plan.finish(chunk, seconds, (reach[chunk.first : chunk.last] >= chunk.n).tolist())
+        plan.finish(chunk, seconds, answers(chunk, reach))
         ran.append(chunk)
     return ran
 
@@ -58,14 +64,6 @@ def test_a_length_limit_is_kept() -> None:
     assert ran[-1].n == 11
 
 
-def test_what_is_known_well_enough_ends_early() -> None:
-    plan = schedule_of(lambda condition: chosen(condition.m, 200, 400), ms=(1, 2), most=400, width=0.3)
-    ran = play(plan, scale=0.03)
-    assert {one.condition.m for one in plan.settled} == {1, 2}
-    assert all("known to 30 %" in one.why for one in plan.settled)
-    assert sum(c.strings for c in ran) < 200
-
-
 def test_beyond_the_limit_ends_early_and_says_so() -> None:
     plan = schedule_of(lambda condition: chosen(condition.m, 5, 400), limit=5, most=400, width=0.1)
     ran = play(plan)
@@ -82,7 +80,7 @@ def test_time_does_not_move_a_cells_own_lengths() -> None:
         while (chunk := plan.next(None)) is not None:
             reach = np.random.default_rng(chunk.condition.m).logistic(20 * chunk.condition.m, 3, 32)
             seconds = slow if chunk.condition.m == 1 else 1.0
-            plan.finish(chunk, seconds, (reach[chunk.first : chunk.last] >= chunk.n).tolist())
+            plan.finish(chunk, seconds, answers(chunk, reach))
             ran.append((chunk.condition.m, chunk.n, chunk.first))
         return sorted(ran)
 
@@ -127,7 +125,8 @@ def walk(place: Placing, share) -> list[int]:
     while (placed := place(trials)) is not None:
         n, first, last = placed
         reached = round(share(n) * (last - first))
-        trials.add(placed, [i < reached for i in range(last - first)])
+        told = [Answer(0, i < reached) for i in range(last - first)]
+        trials.add(Chunk(Condition("random", 1), first, last, n), told)
         walked.append(n)
     return walked
 
@@ -151,10 +150,7 @@ def test_a_grid_that_cannot_begin_is_empty() -> None:
     assert plan.next(None) is None
 
 
-def test_an_unfinished_cell_is_closed_with_its_reason() -> None:
+def test_a_chunk_without_a_length_is_none_of_its_own() -> None:
     plan = schedule_of(lambda _: asked((8,), 12), most=12)
-    plan.close(Condition("random", 1), "the run was stopped")
-    plan.close(Condition("random", 1), "twice")
-    assert [(one.strings, one.why) for one in plan.skipped] == [(12, "the run was stopped")]
     with pytest.raises(AssertionError):
-        plan.finish(Chunk(Condition("random", 1), 0, 4), 1.0, [True] * 4)
+        plan.finish(Chunk(Condition("random", 1), 0, 4), 1.0, [Answer(8, True)] * 4)

@@ -16,7 +16,7 @@ from lmreach.experiments.cramming.scoring import Score, gather_rows, position_we
 from lmreach.models.loaded import LoadedModel
 
 # Below this many ids the head is too small a part of a step to gain by it. With 2,048 kept Gemma-3-270m
-# reached a token less in the same steps (docs/cramming.md).
+# reached a token less in the same steps (docs/log/cramming.md).
 FROM_ROWS = 100_000
 KEPT = 8192
 EVERY = 4

@@ -15,7 +15,7 @@ Letters of shapes: r rows in the batch, m prompt vectors, n target ids, d width,
 """
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -39,12 +39,13 @@ from lmreach.models.loaded import LoadedModel
 # Of the largest logit: a bfloat16 logit is rounded to one part in 256, and what is below it adds its own.
 _SLACK = 2.0**-6
 
-Outcome = Literal["hit_limit", "gave_up", "spent", "non_finite"]
+Outcome = Literal["hit_limit", "gave_up", "spent", "non_finite", "cut"]
 OUTCOMES: dict[Outcome, str] = {
     "hit_limit": "emitted the whole target: its reach is at least the length limit",
     "gave_up": "no growth within the patience",
     "spent": "used all its steps",
     "non_finite": "the loss stopped being a number; what was confirmed before counts",
+    "cut": "time was up before its last step: confirmed as it stood, a lower bound at fewer steps",
 }
 
 
@@ -71,6 +72,8 @@ class CramResult:
     growing
         Whether it used all its steps and its prefix grew in the last tenth of them: more steps would then
         most likely reach further.
+    growth
+        Steps taken and tokens of the prefix, each time the prefix grew; the last one's tokens are ``reach``.
     """
 
     index: int
@@ -81,11 +84,34 @@ class CramResult:
     proposed: int
     steps: int
     growing: bool = False
+    growth: tuple[tuple[int, int], ...] = ()
 
     @property
     def censored(self) -> bool:
         """Whether the length limit, not the optimiser, ended this string."""
         return self.outcome == "hit_limit"
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """What one step did.
+
+    Attributes
+    ----------
+    rows
+        Rows stepped.
+    positions
+        Model positions computed, forth and back.
+    steps
+        Most steps that any of the rows has taken.
+    prefixes
+        Longest prefix seen so far of each string that has been started, in tokens, none confirmed yet.
+    """
+
+    rows: int
+    positions: int
+    steps: int
+    prefixes: tuple[int, ...]
 
 
 def check_lengths(model: LoadedModel, m: int, n: int, config: CramConfig) -> None:
@@ -121,8 +147,9 @@ def cram(
     batch_size: int,
     search: LoadedModel | None = None,
     on_result: Callable[[CramResult], None] | None = None,
-    on_step: Callable[[int, int], None] | None = None,
+    on_step: Callable[[StepReport], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
+    cut: Callable[[], bool] = lambda: False,
 ) -> list[CramResult]:
     """Optimise m vectors for each target string.
 
@@ -144,14 +171,19 @@ def cram(
     on_result
         Called with each finished string, as it finishes.
     on_step
-        Called after each step with (rows stepped, model positions computed).
+        Called after each step.
     stop
         Asked before every step; when it says yes, unfinished strings are dropped and the finished returned.
+    cut
+        Asked before every step; when it says yes, every string that has taken a step is confirmed as it
+        stands, with outcome ``cut``. Rows that began together have taken the same number of steps, so none is
+        favoured.
 
     Returns
     -------
     list of CramResult
-        In order of ``index``; shorter than ``targets`` only after ``stop``.
+        In order of ``index``; shorter than ``targets`` only after ``stop``, or where ``cut`` came before
+        a string's first step.
 
     Raises
     ------
@@ -168,9 +200,12 @@ def cram(
     waiting = deque(range(strings))
     rows = run.fill(None, waiting, batch_size)
     while rows is not None and not stop():
+        if cut():
+            run.cut(rows)
+            break
         positions = run.step(rows)
         if on_step is not None:
-            on_step(rows.count, positions)
+            on_step(StepReport(rows.count, positions, int(rows.steps.max()), run.prefixes()))
         keep = run.harvest(rows, waiting)
         if not bool(keep.all()):
             rows = run.fill(rows.select(keep) if bool(keep.any()) else None, waiting, batch_size)
@@ -208,6 +243,7 @@ class _Run:
         self.on_result = on_result
         self.finished: list[CramResult] = []
         self._best: dict[int, CramResult] = {}
+        self._growth: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._restarts_left = dict.fromkeys(range(len(targets)), config.restarts - 1)
         self._block = block_length(config, m, model.facts.width)
         self._frame = frame_of(model, config.bos, config.prefix, config.suffix)
@@ -240,6 +276,7 @@ class _Run:
             prefix[places], hits[places], loss[places], grad[places] = found
             positions += int(lengths[some].max()) * len(some)
         rows.note(prefix, loss, self._next_frontier(rows, prefix, hits))
+        self._note_growth(rows)
         rows.descend(grad, self._learning_rate(rows), self.config.beta1, self.config.beta2)
         return positions
 
@@ -321,6 +358,32 @@ class _Run:
             prefix[grown] = emitted(self.model, hidden, ids[grown, :width])
         return prefix
 
+    def _note_growth(self, rows: Rows) -> None:
+        """Keep the steps, over all restarts, at which prefixes grew; also strings that have not, yet."""
+        for index, steps, best in zip(
+            rows.index.tolist(), rows.steps.tolist(), rows.best.tolist(), strict=True
+        ):
+            seen = self._growth[index]
+            if best > (seen[-1][1] if seen else 0):
+                before = self._best[index].steps if index in self._best else 0
+                seen.append((before + steps, best))
+
+    def prefixes(self) -> tuple[int, ...]:
+        """Return the longest prefix seen of each string that has been started."""
+        return tuple(seen[-1][1] if seen else 0 for _, seen in sorted(self._growth.items()))
+
+    def cut(self, rows: Rows) -> None:
+        """Confirm what stands of every row, and of strings between two starts."""
+        for place in range(rows.count):
+            index = int(rows.index[place])
+            previous = self._best.pop(index, None)
+            if int(rows.steps[place]) > 0:
+                self._end(_better(previous, self._confirm(rows, place, index, cut=True)))
+            elif previous is not None:
+                self._end(replace(previous, outcome="cut"))
+        for index in sorted(self._best):
+            self._end(replace(self._best[index], outcome="cut"))
+
     def harvest(self, rows: Rows, waiting: deque[int]) -> Bool[Tensor, " r"]:
         """Take out rows that are done; returns the mask of rows that go on."""
         # Until the frontier has closed in, a prefix may stand still while the tokens behind it are won.
@@ -332,24 +395,24 @@ class _Run:
 
     def _finish(self, rows: Rows, place: int, waiting: deque[int]) -> None:
         index = int(rows.index[place])
-        result = self._confirm(rows, place, index)
-        previous = self._best.pop(index, None)
-        if previous is not None:
-            better = max(previous, result, key=lambda one: one.reach)
-            result = replace(better, steps=previous.steps + result.steps)
+        result = _better(self._best.pop(index, None), self._confirm(rows, place, index))
         if self._restarts_left[index] > 0 and result.reach < self.n:
             self._restarts_left[index] -= 1
             self._best[index] = result
             waiting.appendleft(index)
             return
-        self.finished.append(result)
-        if self.on_result is not None:
-            self.on_result(result)
+        self._end(result)
 
-    def _confirm(self, rows: Rows, place: int, index: int) -> CramResult:
+    def _end(self, result: CramResult) -> None:
+        growth = _grown(self._growth[result.index], result.reach)
+        self.finished.append(replace(result, growth=growth))
+        if self.on_result is not None:
+            self.on_result(self.finished[-1])
+
+    def _confirm(self, rows: Rows, place: int, index: int, *, cut: bool = False) -> CramResult:
         vectors = rows.best_vectors[place]
         emission = emitted_prefix(self.model, vectors, self.targets[index], frame=self._frame)
-        outcome = self._outcome(rows, place, emission.reach)
+        outcome = self._outcome(rows, place, emission.reach, cut=cut)
         late = int(rows.grown_at[place]) >= 0.9 * self.config.max_steps
         return CramResult(
             index=index,
@@ -362,11 +425,13 @@ class _Run:
             growing=outcome == "spent" and late,
         )
 
-    def _outcome(self, rows: Rows, place: int, reach: int) -> Outcome:
+    def _outcome(self, rows: Rows, place: int, reach: int, *, cut: bool) -> Outcome:
         if reach >= self.n:
             return "hit_limit"
         if not bool(rows.finite[place]):
             return "non_finite"
+        if cut:
+            return "cut"
         return "spent" if int(rows.steps[place]) >= self.config.max_steps else "gave_up"
 
     def _start_vectors(self, index: int) -> Float[Tensor, "m d"]:
@@ -412,3 +477,21 @@ class _Run:
         share = 0.5 * (1.0 + torch.cos(math.pi * done))
         own = rows.vectors.square().mean(dim=(1, 2)).sqrt().clamp(min=self.model.input_rms)
         return own * (config.lr_end + (config.lr - config.lr_end) * share)
+
+
+def _better(previous: CramResult | None, result: CramResult) -> CramResult:
+    """Return the further of a string's two starts, with the steps of both; how the last one ended stands."""
+    if previous is None:
+        return result
+    better = max(previous, result, key=lambda one: one.reach)
+    outcome: Outcome = "cut" if result.outcome == "cut" else better.outcome
+    return replace(better, steps=previous.steps + result.steps, outcome=outcome)
+
+
+def _grown(seen: Sequence[tuple[int, int]], reach: int) -> tuple[tuple[int, int], ...]:
+    """Return growth up to the prefix that decoding confirmed, which may go on past the frontier."""
+    kept: list[tuple[int, int]] = []
+    for steps, prefix in seen:
+        if not kept or kept[-1][1] < reach:
+            kept.append((steps, min(prefix, reach)))
+    return (*kept[:-1], (kept[-1][0], reach)) if kept and reach > 0 else ()

@@ -3,7 +3,7 @@
 The steps that a block of tokens takes hardly depend on how many tokens it has, as long as the vectors can
 hold them: they are won in parallel, in any order. So blocks are long, in proportion to the coordinates at
 hand, and the next begins when most of one has been won, not when the prefix has come to its end: one hard
-token among the first would hold up all the rest (docs/cramming.md).
+token among the first would hold up all the rest (docs/log/cramming.md).
 """
 
 import torch

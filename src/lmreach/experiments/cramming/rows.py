@@ -89,7 +89,7 @@ class Rows:
         """Take one Nesterov-Adam step (Dozat 2016) along unit gradients, with each row's own step count.
 
         Only the direction of a row's gradient enters its moments: its size jumps as tokens are solved and
-        lost, and a large one that is remembered would hold back the steps after it (docs/cramming.md).
+        lost, and a large one that is remembered would hold back the steps after it (docs/log/cramming.md).
         """
         self.finite &= torch.isfinite(grad).flatten(1).all(dim=1)
         grad = _unit(torch.where(self.finite[:, None, None], grad, torch.zeros_like(grad)))

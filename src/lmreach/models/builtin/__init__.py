@@ -9,9 +9,6 @@ from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedModel
 
 from lmreach.errors import ModelError, problem
 
-NAMES = ("verse", "random")
-PREFIX = "builtin:"
-
 _VERSE = Path(__file__).parent / "verse"
 _RANDOM: dict[str, Any] = {
     "hidden_size": 64,
@@ -33,14 +30,10 @@ def resolve(name: str) -> Path | PreTrainedModel:
     Raises
     ------
     ModelError
-        For a name that is none of `NAMES`, or if the shipped folder is not there.
+        If the shipped folder is not there.
     """
     if name == "random":
         return random_model()
-    if name != "verse":
-        raise ModelError(
-            problem(f"one of {', '.join(PREFIX + n for n in NAMES)}", PREFIX + name, "choose one of these")
-        )
     if not (_VERSE / "config.json").is_file():
         raise ModelError(
             problem(

@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 from markupsafe import Markup, escape
+from scipy.optimize import isotonic_regression
 
 Layer = alt.Chart | alt.LayerChart
 
@@ -105,7 +106,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     """Move label places as little as needed so that neighbours are ``gap`` apart within [low, high].
 
     Labels keep their order. When they cannot all fit, they are spaced evenly over the whole range.
-    The places are the least-squares answer under the gaps (pool adjacent violators).
+    The places are the least-squares answer under the gaps.
     """
     if not wanted:
         return []
@@ -113,23 +114,12 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
         gap = (high - low) / max(1, len(wanted) - 1)
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     # After subtracting rank * gap the gaps become "not decreasing".
-    fitted = _isotonic([wanted[index] - rank * gap for rank, index in enumerate(order)])
+    fitted = isotonic_regression([wanted[index] - rank * gap for rank, index in enumerate(order)]).x.tolist()
     last = high - gap * (len(wanted) - 1)
     places = [0.0] * len(wanted)
     for rank, index in enumerate(order):
         places[index] = min(max(fitted[rank], low), last) + rank * gap
     return places
-
-
-def _isotonic(values: Sequence[float]) -> list[float]:
-    blocks: list[tuple[float, int]] = []
-    for value in values:
-        mean, size = value, 1
-        while blocks and blocks[-1][0] > mean:
-            other, count = blocks.pop()
-            mean, size = (mean * size + other * count) / (size + count), size + count
-        blocks.append((mean, size))
-    return [mean for mean, size in blocks for _ in range(size)]
 
 
 def svg(chart: alt.LayerChart) -> str:

@@ -147,14 +147,14 @@ def verdict(record: Record) -> str:
 def _clause(record: Record, explained: bool) -> str:
     n50, target = record["n50"], str(record.get("target"))
     if verdict(record) == "separated":
-        lead = "" if explained else "n50: all strings up to the one, none from the other on; "
-        told = interval(n50.get("low"), n50.get("high"), digits=2)
-        return f"about {prose((n50['low'] + n50['high']) / 2)} {tokens_of(target)} ({lead}{told})"
+        lead = "" if explained else "n50: all strings at one length tried, none at the next"
+        between = f"between {number(n50['low'], 3)} and {number(n50['high'], 3)} {tokens_of(target)}"
+        return f"{between} ({lead})" if lead else between
     if verdict(record) == "above_limit":
         reached = "which half of the strings or more reached"
         limit = f"this run’s length limit, {reached}"
         if record.get("points"):
-            limit = "the longest length tried, where every string was reached"
+            limit = f"the longest length tried, {_at_every_length(record, 'every string was reached')}"
         why = "likewise" if explained else limit
         return f"at least {number(record.get('limit'))} {tokens_of(target)} ({why})"
     told = interval(n50.get("low"), n50.get("high"), digits=2)
@@ -167,7 +167,7 @@ def _no_length(record: Record) -> str:
     if verdict(record) == "below_one":
         return f"With {kind}, fewer than half of the strings gave even their first token from {vectors}."
     told = (record.get("n50") or {}).get("words")
-    if verdict(record) in {"below_first", "one_length", "curve_does_not_fit"} and told:
+    if verdict(record) in {"below_first", "one_length", "curve_does_not_fit", "rises"} and told:
         return f"With {kind}, n50 from {vectors}: {told}."
     done, asked = number(record.get("finished")), number(record.get("strings"))
     return f"With {kind} there is no n50 for {vectors}: {done} of {asked} strings were finished."
@@ -297,9 +297,9 @@ def n50_cell(record: Record) -> tuple[str, str]:
     n50 = record.get("n50") or {}
     told = interval(n50.get("low"), n50.get("high"))
     limit, lengths = number(record.get("limit")), bool(record.get("points"))
-    every = (
-        "every string reached at every length tried" if lengths else "half or more reached the length limit"
-    )
+    every = "half or more reached the length limit"
+    if lengths:
+        every = _at_every_length(record, "every string reached at every length tried")
     first, last = number(n50.get("first")), number(n50.get("last"))
     ends = [number(n50.get(end)) for end in ("low", "high")]
     cells = {
@@ -307,11 +307,17 @@ def n50_cell(record: Record) -> tuple[str, str]:
         "above_limit": (f"above {limit}", every),
         "below_one": ("below 1", "fewer than half gave one token"),
         "separated": (f"between {ends[0]} and {ends[1]}", "all reached up to one length, none beyond"),
-        "below_first": (f"below {first}", "none reached at the shortest length tried"),
+        "below_first": (f"below {first}", "fewer than half reached at every length tried"),
+        "rises": ("not known", "the share reached rises with length: no curve does"),
         "one_length": ("not known", f"one length alone, {last} tokens: no curve"),
         "curve_does_not_fit": (told, "from the points alone: no curve fits them"),
     }
     return cells.get(verdict(record), (number(n50.get("value")), "no answer"))
+
+
+def _at_every_length(record: Record, every: str) -> str:
+    """Say ``every`` where all were reached at all lengths, else that n50 lies beyond those."""
+    return every if all(share == 1 for share in record["points"]["share"]) else "the curve falls beyond it"
 
 
 def describe_n50(results: Record) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from safetensors import SafetensorError
-from safetensors.numpy import load_file
+from safetensors.torch import load_file
+from torch import Tensor
 
 from lmreach.engine.folder import read_json
 from lmreach.errors import InputError, problem
@@ -32,6 +33,8 @@ class Judged:
     ----------
     m, n
         Vectors given; tokens of the target.
+    cut_from
+        Tokens of the target as given, where the model's context holds only its first n; None: all of it.
     reach
         Longest prefix of the target that greedy decoding emits from the vectors, in tokens.
     smallest_gap
@@ -54,6 +57,7 @@ class Judged:
 
     m: int
     n: int
+    cut_from: int | None
     reach: int
     smallest_gap: float | None
     wanted_next: str | None
@@ -90,21 +94,36 @@ def read_vectors(path: Path) -> tuple[Float[np.ndarray, "m d"], int]:
     if not path.is_file():
         raise InputError(problem("a file of vectors", f"'{path}', which is none", "check the path"))
     try:
-        array: np.ndarray = np.load(path) if path.suffix == ".npy" else _only_matrix(path)
-    except (ValueError, OSError, SafetensorError) as error:
+        given = _array(path) if path.suffix == ".npy" else _only_matrix(path)
+    except (ValueError, TypeError, OSError, EOFError, SafetensorError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
-            problem("vectors as .npy, .safetensors or a PEFT adapter", f"'{path.name}': {error}", "convert")
+            problem("vectors as .npy, .safetensors or a PEFT adapter", f"'{path.name}': {reason}", "convert")
         ) from error
-    if array.ndim != 2 or array.size == 0 or array.dtype.kind != "f":
-        got = f"{array.dtype} of shape {array.shape} in '{path.name}'"
+    if given.ndim != 2 or given.numel() == 0 or not given.is_floating_point():
+        dtype = str(given.dtype).removeprefix("torch.")
+        got = f"{dtype} of shape {tuple(given.shape)} in '{path.name}'"
         raise InputError(problem("floating-point vectors of shape (m, d)", got, "reshape them"))
-    if not np.isfinite(array).all():
+    if not torch.isfinite(given.double()).all():
         raise InputError(problem("finite vectors", f"NaN or infinities in '{path.name}'", "check them"))
-    return np.asarray(array, dtype=np.float32), 8 * array.dtype.itemsize
+    if not torch.isfinite(given.float()).all():
+        largest = float(given.abs().max())
+        got = f"one of {largest:.3g} in '{path.name}'"
+        raise InputError(problem("coordinates that float32 holds", got, "scale them"))
+    return given.float().numpy(), 8 * given.dtype.itemsize
 
 
-def _only_matrix(path: Path) -> np.ndarray:
-    tensors: dict[str, np.ndarray] = load_file(path)
+def _array(path: Path) -> Tensor:
+    """Read one array; a file of several, or of objects, is refused."""
+    array = np.load(path, allow_pickle=False)
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"several arrays ({', '.join(array.files) or 'none'}), an .npz by its content")
+    return torch.from_numpy(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")))
+
+
+def _only_matrix(path: Path) -> Tensor:
+    # By way of torch: numpy has neither bfloat16 nor float8, which tuning writes.
+    tensors: dict[str, Tensor] = load_file(path)
     for name in _NAMES:
         if name in tensors:
             return tensors[name]
@@ -156,7 +175,7 @@ def judge(
     vectors
         Shape (m, d), in the space of ``inputs_embeds``.
     ids
-        The target.
+        The target; what the context does not hold after the vectors is left out, as cramming leaves it out.
     stored_bits
         Per value, for the byte ratio.
     frame
@@ -167,11 +186,14 @@ def judge(
     Raises
     ------
     InputError
-        Vectors of another width than the model's, or m + n beyond its context.
+        Vectors of another width than the model's, or more of them than its context holds.
     OutputError
         The run is of another model.
     """
     given = torch.from_numpy(vectors).to(model.device)
+    context, whole = model.facts.context, len(ids)
+    if context is not None:
+        ids = ids[: max(1, context - len(vectors) - frame.length)]
     emission = emitted_prefix(model, given, ids, frame=frame)
     wanted, emitted = None, None
     if emission.reach < len(ids):
@@ -185,6 +207,7 @@ def judge(
     return Judged(
         m=m,
         n=len(ids),
+        cut_from=whole if len(ids) < whole else None,
         reach=emission.reach,
         smallest_gap=emission.smallest_gap,
         wanted_next=wanted,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from scipy.stats import binomtest
 
 from lmreach.experiments.copying.measure import share
@@ -48,21 +48,7 @@ def n50_of(records: Sequence[Record], counted: Counted) -> dict[str, Any]:
     found = counts(records, counted)
     n = np.asarray(sorted(found), dtype=np.int64)
     right, of = (np.asarray([found[int(k)][i] for k in n], dtype=np.int64) for i in (0, 1))
-    return _within(fit_points(n, right, of, shape="log-logistic").as_dict(), n)
-
-
-def _within(fit: dict[str, Any], n: Int[np.ndarray, " lengths"]) -> dict[str, Any]:
-    """Take back an n50 beyond the lengths tried: there the curve follows its prior, not the data."""
-    if fit["verdict"] != "estimated" or n[0] <= fit["n50"][0] <= n[-1]:
-        return fit
-    above = fit["n50"][0] > n[-1]
-    words = (
-        f"above {n[-1]} tokens: at least half of the strings come out at every length"
-        if above
-        else f"below {n[0]} tokens: fewer than half of the strings come out at every length"
-    )
-    unknown = dict.fromkeys(("n50", "n10", "n90", "width"))
-    return {**fit, **unknown, "verdict": "above_limit" if above else "below_first", "words": words}
+    return fit_points(n, right, of, shape="log-logistic").as_dict()
 
 
 def lengths_section(records: Sequence[Record]) -> list[dict[str, Any]]:

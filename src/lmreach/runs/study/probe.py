@@ -34,7 +34,7 @@ def seconds_per_string(
         generators=[np.random.default_rng(i) for i in range(rows)],
         batch_size=rows,
         search=search,
-        on_step=lambda _rows, _positions: ticks.append(time.monotonic()),
+        on_step=lambda _step: ticks.append(time.monotonic()),
         stop=lambda: len(ticks) > _STEPS,
     )
     if len(ticks) < 2:

@@ -13,7 +13,7 @@ from lmreach.experiments.cramming.published import PublishedTrial
 from lmreach.models.facts import ModelFacts
 from lmreach.models.frame import PromptFrame
 from lmreach.models.loaded import LoadedModel
-from lmreach.runs.study.schedule import Chunk
+from lmreach.runs.study.conditions import Chunk
 
 __all__ = ["at_a_length", "bits_record", "claim", "crammed_record", "published_record"]
 

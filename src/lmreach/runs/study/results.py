@@ -11,8 +11,8 @@ from lmreach.engine.provenance import public
 from lmreach.experiments.states.stream import HiddenSupport
 from lmreach.maths.bounds import Limit, tightest
 from lmreach.models.facts import ModelFacts
+from lmreach.runs.study.conditions import Condition, Skipped
 from lmreach.runs.study.extent import Extent
-from lmreach.runs.study.schedule import Condition, Skipped
 from lmreach.stats.accessibility import curve, half_length
 from lmreach.stats.cliff import cliff
 from lmreach.stats.information import Information

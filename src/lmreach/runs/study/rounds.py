@@ -6,16 +6,17 @@ from lmreach.config import StudyConfig
 from lmreach.engine.clock import Clock
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress
-from lmreach.runs.study.length_schedule import LengthSchedule, Placing, chosen, given, published_grid
+from lmreach.runs.study.conditions import Chunk, Condition
+from lmreach.runs.study.length_schedule import LengthSchedule
+from lmreach.runs.study.placing import Placing, chosen, given, published_grid
 from lmreach.runs.study.probe import seconds_per_string
-from lmreach.runs.study.results import reach_arrays
-from lmreach.runs.study.schedule import Chunk, Condition, Schedule
+from lmreach.runs.study.reach_schedule import ReachSchedule
+from lmreach.runs.study.schedule import AbstractSchedule
 from lmreach.runs.study.search import Search
 from lmreach.runs.study.trials import Finished
 
-__all__ = ["Rounds", "choose_rounds", "serve"]
+__all__ = ["choose_rounds", "serve"]
 
-Rounds = Schedule | LengthSchedule
 _ROUND_SIZES = (8, 6, 4)
 _ROUND_WITHOUT_BUDGET = 32
 
@@ -28,7 +29,7 @@ def choose_rounds(
     *,
     remaining: float | None,
     say: Callable[[str], None],
-) -> Rounds:
+) -> AbstractSchedule:
     """Choose the strings per round: as many as let every condition have two rounds within the budget.
 
     Parameters
@@ -49,7 +50,7 @@ def choose_rounds(
         each = seconds_per_string(model, search.config, rows=_ROUND_SIZES[0], search=search.model)
         weight = each * sum(config.m) * len(config.targets)
         size = next((s for s in _ROUND_SIZES if 2 * s * weight <= remaining), _ROUND_SIZES[-1])
-    return Schedule.of(config.targets, config.m, asked.strings, size, config.relative_width)
+    return ReachSchedule.of(config.targets, config.m, asked.strings, size, config.relative_width)
 
 
 def _lengths(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedule:
@@ -69,7 +70,9 @@ def _lengths(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedule
     return LengthSchedule.of(config.targets, config.m, place, limit, most, width)
 
 
-def serve(rounds: Rounds, run: Callable[[Chunk], Finished | None], clock: Clock, progress: Progress) -> None:
+def serve(
+    rounds: AbstractSchedule, run: Callable[[Chunk], Finished | None], clock: Clock, progress: Progress
+) -> None:
     """Run chunk after chunk; once time is up, give every condition up that is not through.
 
     Parameters
@@ -85,15 +88,5 @@ def serve(rounds: Rounds, run: Callable[[Chunk], Finished | None], clock: Clock,
             return
         finished = run(chunk)
         if finished is not None:
-            _note(rounds, chunk, finished)
-    why = "the run was stopped" if clock.stopped() else "the budget was spent"
-    for condition in rounds.conditions:
-        if not any(one.condition == condition for one in (*rounds.skipped, *rounds.settled)):
-            rounds.close(condition, why)
-
-
-def _note(rounds: Rounds, chunk: Chunk, finished: Finished) -> None:
-    if isinstance(rounds, LengthSchedule):
-        rounds.finish(chunk, finished.seconds, [trial["solved"] for trial in finished.trials])
-    else:
-        rounds.finish(chunk, finished.seconds, *reach_arrays(finished.trials))
+            rounds.finish(chunk, finished.seconds, finished.answers)
+    rounds.give_up("the run was stopped" if clock.stopped() else "the budget was spent")

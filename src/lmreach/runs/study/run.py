@@ -19,11 +19,12 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.runs.model_limits import input_box, model_limits
+from lmreach.runs.study.conditions import Condition
 from lmreach.runs.study.extent import extents
 from lmreach.runs.study.protocol import check_protocol
 from lmreach.runs.study.results import assemble
-from lmreach.runs.study.rounds import Rounds, choose_rounds, serve
-from lmreach.runs.study.schedule import Condition
+from lmreach.runs.study.rounds import choose_rounds, serve
+from lmreach.runs.study.schedule import AbstractSchedule
 from lmreach.runs.study.search import Search, prepare
 from lmreach.runs.study.sections import Sections
 from lmreach.runs.study.strings import Strings
@@ -179,7 +180,7 @@ class _Job:
             store.put_meta("search", found.record)
         return found
 
-    def _cram(self, search: Search, store: Store) -> Rounds:
+    def _cram(self, search: Search, store: Store) -> AbstractSchedule:
         """Cram as many strings as the plan and the time ask for."""
         rounds = choose_rounds(
             self.model,
@@ -214,7 +215,7 @@ class _Job:
         }
 
 
-def _left(rounds: Rounds) -> list[Left]:
+def _left(rounds: AbstractSchedule) -> list[Left]:
     """Return the strings that were not run: going on runs those that time was missing for."""
     return [
         Left(f"{one.strings} of {one.condition.name}", one.why, again)

@@ -1,108 +1,127 @@
-"""Which strings to cram next, so that a budget in seconds is kept and no curve is cut short by it.
+"""Which strings to cram next: what every schedule does, whatever it asks of its strings.
 
-A *condition* is one target kind at one m. Every condition first has as many strings as an interval needs,
-smallest m first: a short budget gives every condition some strings rather than one condition all of them.
-Then the next round goes where it is expected to narrow most, per second, what is not yet known to the wanted
-relative width (`stats.placement`): n50 of each condition and the slope of each kind. A condition ends early
-once both are known; strings are always taken in their order, so which ones are measured never depends on how
-they turn out. Without a wanted width all strings are run, the least served condition first. A chunk starts
-only when its predicted time still fits; what did not fit is kept, with the reason, for the report.
+A *condition* is one target kind at one m. Every condition first has a few strings, smallest m first; then the
+next chunk goes where it is expected to narrow most, per second, what is not yet known to the wanted relative
+width (`stats.placement`): n50 of each condition and the slope of each kind. Intervals are judged at a few
+numbers of strings fixed beforehand; what is narrow at one look ends at the next, n50 and slope alike. Strings
+are taken in their order, so which ones are measured never depends on how they turn out. Without a wanted
+width everything is run, the least served condition first. A chunk starts only when its predicted time still
+fits; what did not fit is kept, with the reason, for the report.
 """
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from jaxtyping import Bool, Int
+from lmreach.runs.study.conditions import Answer, Chunk, Condition, Skipped
+from lmreach.runs.study.costs import Costs
+from lmreach.stats.placement import Standing, gain, next_look, slope_width
 
-from lmreach.config.targets import labels
-from lmreach.stats.accessibility import half_length
-from lmreach.stats.placement import NEARLY, Standing, gain, is_narrow, next_look, slope_width
-from lmreach.stats.posterior import posterior_of_reaches
-
-_FOR_AN_INTERVAL = 6  # fewer strings leave a 95 % interval of n50 open whatever they reach
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One target kind at one number of prompt vectors."""
-
-    target: str
-    m: int
-
-    @property
-    def name(self) -> str:
-        """Return the name used in the store and on screen."""
-        return f"{self.target} m={self.m}"
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Strings ``first`` to ``last`` (exclusive) of a condition, run in one go; ``n``: at this one length."""
-
-    condition: Condition
-    first: int
-    last: int
-    n: int | None = None
-
-    @property
-    def strings(self) -> int:
-        """Return how many strings the chunk holds."""
-        return self.last - self.first
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """Strings of a condition that were not run, and why."""
-
-    condition: Condition
-    strings: int
-    why: str
+__all__ = ["AbstractSchedule", "Evidence"]
 
 
 @dataclass
-class Schedule:
+class Evidence(ABC):
+    """What the finished trials of one condition say.
+
+    Attributes
+    ----------
+    looked_at
+        Trials at the last look; 0: none yet.
+    due
+        Narrow at a look: settled at the next, whatever has become of it. Were it asked again, intervals
+        that are narrow by accident would be preferred.
+    settled
+        Known well enough.
+    no_value
+        Whether n50 lies outside the lengths tried, so that it carries no line.
+    reason
+        Why more trials would tell nothing; empty: they would.
+    """
+
+    looked_at: int = 0
+    due: bool = False
+    settled: bool = False
+    no_value: bool = False
+    reason: str = ""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Return the number of finished trials."""
+
+    @abstractmethod
+    def add(self, chunk: Chunk, answers: Sequence[Answer]) -> None:
+        """Take note of a finished chunk."""
+
+    @abstractmethod
+    def standing(self, m: int) -> Standing:
+        """Return n50 and its error, which exist however few the trials are."""
+
+    @abstractmethod
+    def judge(self, width: float) -> bool:
+        """Say whether n50 is known well enough; sets ``no_value`` and ``reason``."""
+
+    def look(self, width: float) -> bool:
+        """Judge at a number of trials fixed beforehand; says whether this was one."""
+        if next_look(self.count - 1) != self.count:
+            return False
+        self.looked_at = self.count
+        self.settled = self.settled or self.due
+        self.due = self.judge(width) or self.due
+        return True
+
+
+@dataclass
+class AbstractSchedule(ABC):
     """Hands out chunks while they fit.
 
     Attributes
     ----------
     conditions
         In order of service.
-    strings
-        Wanted per condition.
-    round_size
-        Strings per chunk.
     width
-        Relative width at which a number is known well enough; None: run all strings.
+        Relative width at which a number is known well enough; None: run everything.
     settled
-        Strings that were not needed, and why.
+        Trials that were not needed, and why.
+    skipped
+        Trials that did not fit, and why.
+    costs
+        What was learned of the machine.
     """
 
     conditions: list[Condition]
-    strings: int
-    round_size: int
-    width: float | None = None
+    width: float | None
+    costs: Costs = field(default_factory=Costs)
     settled: list[Skipped] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    _done: dict[Condition, int] = field(default_factory=dict)
-    _seconds: dict[Condition, float] = field(default_factory=dict)
+    _known: dict[Condition, Evidence] = field(default_factory=dict)
     _closed: set[Condition] = field(default_factory=set)
-    _known: dict[Condition, "_Known"] = field(default_factory=dict)
     _slope_due: set[str] = field(default_factory=set)
 
-    @classmethod
-    def of(
-        cls,
-        targets: Iterable[str],
-        ms: Iterable[int],
-        strings: int,
-        round_size: int,
-        width: float | None = None,
-    ) -> "Schedule":
-        """Return a schedule over all pairs, smallest m first."""
-        kinds = labels(targets)
-        conditions = [Condition(kind, m) for m in sorted(set(ms)) for kind in kinds]
-        return cls(conditions, strings, min(round_size, strings), width)
+    # What a kind of schedule decides -------------------------------------------------------------------
+
+    @abstractmethod
+    def _evidence(self, condition: Condition) -> Evidence:
+        """Return what is known of a condition before its first trial."""
+
+    @abstractmethod
+    def _chunk(self, condition: Condition) -> Chunk:
+        """Return the next chunk of a condition that has trials before it."""
+
+    @abstractmethod
+    def _left(self, condition: Condition) -> int:
+        """Return how many trials a condition has before it."""
+
+    @abstractmethod
+    def _work(self, chunk: Chunk) -> float:
+        """Return the work of a chunk, in units that cost about the same at every m."""
+
+    @abstractmethod
+    def _is_fresh(self, condition: Condition) -> bool:
+        """Say whether a condition has fewer trials than it is to have before any has more."""
+
+    # The contract --------------------------------------------------------------------------------------
 
     def next(self, remaining: float | None) -> Chunk | None:
         """Return the next chunk that fits into ``remaining`` seconds, or None when nothing is left.
@@ -110,206 +129,133 @@ class Schedule:
         The very first chunk is handed out whatever it may cost: without it nothing is known.
         """
         while (condition := self._best()) is not None:
-            first = self._done.get(condition, 0)
-            chunk = Chunk(condition, first, self._last(first))
-            need = self.predict(condition, chunk.strings)
-            if remaining is None or need is None or need <= remaining:
+            chunk = self._chunk(condition)
+            need = self.predict(chunk)
+            if remaining is None or need is None or need <= remaining or not self._known:
                 return chunk
-            self.close(
-                condition,
-                f"{need:.0f} s were needed for {chunk.strings} more, {max(remaining, 0):.0f} s were left",
-            )
+            left = f"{max(remaining, 0):.0f} s were left"
+            at = "" if chunk.n is None else f" at {chunk.n} tokens"
+            self.close(condition, f"{need:.0f} s were needed for {chunk.strings} more{at}, {left}")
         return None
 
-    def finish(
-        self,
-        chunk: Chunk,
-        seconds: float,
-        reach: Int[np.ndarray, " strings"] | None = None,
-        censored: Bool[np.ndarray, " strings"] | None = None,
-    ) -> None:
-        """Take note of a finished chunk: what it cost (0: not known) and what its strings reached.
+    def finish(self, chunk: Chunk, seconds: float, answers: Sequence[Answer]) -> None:
+        """Take note of a finished chunk: what it cost (0: not known) and what became of its strings.
 
         Only whole chunks are noted: of an interrupted one the early finishers are those that gave up early.
         """
-        self._done[chunk.condition] = chunk.last
-        if seconds > 0:
-            self._seconds[chunk.condition] = seconds / chunk.strings
-        if reach is not None and censored is not None:
-            self._known.setdefault(chunk.condition, _Known()).add(reach, censored)
-            self._settle(chunk.condition)
+        assert len(answers) == chunk.strings
+        self.costs.note(chunk.condition, self._work(chunk), seconds)
+        own = self._known.setdefault(chunk.condition, self._evidence(chunk.condition))
+        own.add(chunk, answers)
+        if self.width is not None and own.look(self.width):
+            self._settle(chunk.condition.target)
 
     def done(self, condition: Condition) -> int:
-        """Return how many strings of a condition have been finished."""
-        return self._done.get(condition, 0)
+        """Return how many trials of a condition have been finished."""
+        return self._known[condition].count if condition in self._known else 0
 
     def close(self, condition: Condition, why: str) -> None:
         """Give a condition up for good."""
+        if condition in self._closed:
+            return
         self._closed.add(condition)
-        left = self.strings - self._done.get(condition, 0)
-        if left > 0:
+        if (left := self._left(condition)) > 0:
             self.skipped.append(Skipped(condition, left, why))
 
-    def predict(self, condition: Condition, strings: int) -> float | None:
-        """Return the seconds that ``strings`` strings of a condition will take, from what was measured.
+    def give_up(self, why: str) -> None:
+        """Close whatever is still open."""
+        for condition in self._open():
+            self.close(condition, why)
 
-        A condition that has not run is taken to cost as the nearest smaller condition of its kind, else of
-        any kind, times the ratio of m: positions per step grow about as m.
-        """
-        if condition in self._seconds:
-            return strings * self._seconds[condition]
-        known = [c for c in self._seconds if c.target == condition.target] or list(self._seconds)
-        if not known:
-            return None
-        near = min(known, key=lambda c: abs(c.m - condition.m))
-        return strings * self._seconds[near] * max(condition.m / near.m, 1.0)
+    def predict(self, chunk: Chunk) -> float | None:
+        """Return the seconds that a chunk will take, from what was measured; None before anything was."""
+        return self.costs.predict(chunk.condition, self._work(chunk))
 
     def expected(self, remaining: float | None) -> float | None:
         """Return the seconds that the rest will take, never more than what remains of the budget."""
-        needs = [
-            self.predict(condition, self.strings - self._done.get(condition, 0)) for condition in self._open()
-        ]
-        if any(need is None for need in needs):
-            return remaining
-        total = sum(need for need in needs if need is not None)
+        total = 0.0
+        for condition in self._open():
+            chunk = self._chunk(condition)
+            need = self.predict(chunk)
+            if need is None:
+                return remaining
+            total += need * self._left(condition) / chunk.strings
         return total if remaining is None else min(total, remaining)
 
     @property
     def planned(self) -> int:
-        """Return the number of strings still open."""
-        return sum(self.strings - self._done.get(condition, 0) for condition in self._open())
+        """Return the number of trials still open."""
+        return sum(self._left(condition) for condition in self._open())
+
+    # What all decide alike -----------------------------------------------------------------------------
 
     def _open(self) -> list[Condition]:
-        return [c for c in self.conditions if c not in self._closed and self._done.get(c, 0) < self.strings]
-
-    def _last(self, first: int) -> int:
-        """Return where a round ends: never past a look, so that looks do not depend on round sizes."""
-        last = min(first + self.round_size, self.strings)
-        return last if self.width is None else min(last, next_look(first))
+        return [c for c in self.conditions if c not in self._closed and self._left(c) > 0]
 
     def _best(self) -> Condition | None:
-        """Return the open condition in which a round tells most per second; the least served if unknown."""
+        """Return the open condition where a chunk tells most per second; the least served if unknown."""
         still = self._open()
-        fresh = [
-            condition
-            for condition in still
-            if condition not in self._known or self._done[condition] < _FOR_AN_INTERVAL
-        ]
+        fresh = [condition for condition in still if self._is_fresh(condition)]
         if self.width is None or fresh or not still:
-            return min(fresh or still, key=lambda condition: self._done.get(condition, 0), default=None)
+            return min(fresh or still, key=self.done, default=None)
         # What seems known already waits for its look: then the least served goes first.
-        return max(still, key=lambda condition: (self._worth(condition), -self._done.get(condition, 0)))
+        return max(still, key=lambda condition: (self._worth(condition), -self.done(condition)))
 
     def _worth(self, condition: Condition) -> float:
-        """Return the expected narrowing per second of one more round."""
+        """Return the expected narrowing per second of one more chunk."""
         assert self.width is not None
-        first = self._done.get(condition, 0)
-        more = self._last(first) - first
-        seconds = self.predict(condition, more)
+        chunk = self._chunk(condition)
         points = self._kind(condition.target)
-        told = gain(
-            [self._known[one].standing(one.m) for one in points],
+        narrowing = gain(
+            [self._known[point].standing(point.m) for point in points],
             points.index(condition),
-            more,
+            chunk.strings,
             self.width,
             own=not self._known[condition].settled,
             slope=not self._slope_known(condition.target),
         )
-        return told / seconds if seconds else told
+        seconds = self.predict(chunk)
+        return narrowing / seconds if seconds else narrowing
+
+    def _line(self, target: str) -> list[Condition]:
+        """Return the conditions that the slope of a kind is to go through."""
+        return [condition for condition in self.conditions if condition.target == target]
 
     def _kind(self, target: str) -> list[Condition]:
-        """Return the conditions of a kind that have been measured."""
-        return [
-            condition
-            for condition in self.conditions
-            if condition.target == target and condition in self._known
-        ]
+        """Return those of them that have been measured."""
+        return [condition for condition in self._line(target) if condition in self._known]
 
-    def _has_slope(self, target: str) -> bool:
-        return sum(condition.target == target for condition in self.conditions) > 1
+    def slope_width(self, target: str) -> float | None:
+        """Return the relative width of a kind's slope as it stands; None without a rising line.
+
+        A point beyond the lengths tried carries no line, and more strings do not bring it back.
+        """
+        own = [(c.m, self._known[c]) for c in self._kind(target)]
+        return slope_width([known.standing(m) for m, known in own if not known.no_value])
 
     def _slope_known(self, target: str) -> bool:
         """Say whether the slope is known well enough, or there is none to know."""
         assert self.width is not None
-        own = [condition for condition in self.conditions if condition.target == target]
-        if not self._has_slope(target):
+        line = self._line(target)
+        if len(line) < 2:
             return True
-        known = [self._known[condition] for condition in self._kind(target)]
-        if len(known) < len(own) or any(one.looked_at == 0 for one in known):
+        if any(c not in self._known or self._known[c].looked_at == 0 for c in line):
             return False
-        # A point beyond the lengths tried carries no line, and more strings do not bring it back.
-        points = [k.standing(c.m) for c, k in zip(self._kind(target), known, strict=True) if not k.beyond]
-        width = slope_width(points)
+        width = self.slope_width(target)
         return width is None or width <= self.width
 
-    def _settle(self, served: Condition) -> None:
-        """Judge the condition just served, and end the conditions of its kind whose numbers are all known."""
-        if self.width is None:
-            return
-        if not self._known[served].look(self.width):
-            return
+    def _settle(self, target: str) -> None:
+        """End the conditions of a kind whose numbers are all known."""
+        assert self.width is not None
         # As with n50: what was narrow at one look counts at the next, or accidents would be preferred.
-        due = served.target in self._slope_due
-        if self._slope_known(served.target):
-            self._slope_due.add(served.target)
-        if not due and self._has_slope(served.target):
+        due = target in self._slope_due
+        if self._slope_known(target):
+            self._slope_due.add(target)
+        if not due and len(self._line(target)) > 1:
             return
-        for condition in self._kind(served.target):
-            left = self.strings - self._done.get(condition, 0)
-            if self._known[condition].settled and condition not in self._closed and left > 0:
+        for condition in self._kind(target):
+            known, left = self._known[condition], self._left(condition)
+            if known.settled and condition not in self._closed and left > 0:
                 self._closed.add(condition)
-                self.settled.append(Skipped(condition, left, self._known[condition].why(self.width)))
-
-
-@dataclass
-class _Known:
-    """What the finished strings of one condition say."""
-
-    reach: list[int] = field(default_factory=list)
-    censored: list[bool] = field(default_factory=list)
-    looked_at: int = 0
-    due: bool = False
-    settled: bool = False
-    beyond: bool = False
-    at_limit: bool = False
-    _standing: Standing | None = None
-
-    def add(self, reach: Int[np.ndarray, " strings"], censored: Bool[np.ndarray, " strings"]) -> None:
-        self.reach += reach.tolist()
-        self.censored += censored.tolist()
-        self._standing = None
-
-    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.array(self.reach, dtype=np.int64), np.array(self.censored, dtype=bool)
-
-    def standing(self, m: int) -> Standing:
-        """Return n50 and its error from the curve's posterior, which has both however few the strings are."""
-        if self._standing is None:
-            found = posterior_of_reaches(*self.arrays())
-            n50, _, _ = found.interval(found.n50, 0.95)
-            self._standing = Standing(m, n50, found.spread() * n50, len(self.reach))
-        return self._standing
-
-    def look(self, width: float) -> bool:
-        """Judge the interval, at a number of strings fixed beforehand; says whether this was one.
-
-        What was narrow at one look is settled at the next, whatever has become of it: were it asked again,
-        intervals that are narrow by accident would be preferred.
-        """
-        if next_look(len(self.reach) - 1) != len(self.reach):
-            return False
-        self.looked_at = len(self.reach)
-        half = half_length(*self.arrays(), limit=max(self.reach) or 1)
-        self.beyond = half.value is None
-        self.at_limit = half.low is not None and half.high is None
-        self.settled = self.settled or self.due
-        below = half.verdict == "below_one" and half.high is not None and half.high <= 1
-        self.due = self.due or below or is_narrow(half, NEARLY * width)
-        return True
-
-    def why(self, width: float) -> str:
-        if self.at_limit:
-            return "n50 lies at the length limit or beyond it: only a longer one would tell more"
-        if self.beyond:
-            return "n50 surely lies below one token"
-        return f"n50 and slope are known to {width * 100:g} %"
+                why = known.reason or f"n50 and slope are known to {self.width * 100:g} %"
+                self.settled.append(Skipped(condition, left, why))

@@ -16,8 +16,8 @@ from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.experiments.cramming.published import PublishedSettings, PublishedTrial, cram_published
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress
+from lmreach.runs.study.conditions import Answer, Chunk
 from lmreach.runs.study.records import at_a_length, bits_record, claim, crammed_record, published_record
-from lmreach.runs.study.schedule import Chunk
 from lmreach.runs.study.search import Search
 from lmreach.runs.study.strings import Strings
 
@@ -26,10 +26,10 @@ __all__ = ["Cramming", "Finished"]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A chunk that is through: what it cost, and the records of all its strings in their order."""
+    """A chunk that is through: what it cost, and what became of its strings in their order."""
 
     seconds: float
-    trials: list[dict[str, Any]]
+    answers: list[Answer]
 
 
 class _Pace:
@@ -89,7 +89,7 @@ class Cramming:
         own = self.store.records(keys)
         # A resumed run reads its costs off the ledger: what was run before decides as it did then.
         spent = time.monotonic() - began if missing.keys else sum(trial["seconds"] for trial in own)
-        return Finished(spent, own)
+        return Finished(spent, [_answer(trial) for trial in own])
 
     def _look_up(self, chunk: Chunk) -> tuple[list[str], _Missing]:
         """Return the keys of all strings of a chunk, and those of its strings that were not run yet."""
@@ -189,3 +189,9 @@ class Cramming:
 
 def _shown(chunk: Chunk) -> str:
     return chunk.condition.name if chunk.n is None else f"{chunk.condition.name} n={chunk.n}"
+
+
+def _answer(trial: dict[str, Any]) -> Answer:
+    """Read a record: a trial at one length says whether it was solved, another whether it met its limit."""
+    whole = trial["solved"] if "solved" in trial else trial["outcome"] == "hit_limit"
+    return Answer(int(trial["reach"]), bool(whole))

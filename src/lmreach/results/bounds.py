@@ -1,0 +1,52 @@
+"""Limits from theory at a size (m, n), as they are asked for without a run."""
+
+from typing import ClassVar
+
+from lmreach.results.limits import Limit, tightest
+from lmreach.results.shown import Shown
+
+__all__ = ["BoundsResults", "LimitAt"]
+
+
+class LimitAt(Limit):
+    """A limit, and what it says of m vectors and n tokens.
+
+    Attributes
+    ----------
+    log_count_nats
+        ln of the most outputs of m vectors.
+    longest_fully_possible
+        Longest n at which every sequence may still be possible, in tokens.
+    log_share_nats
+        ln of the largest possible share of all V^n sequences. None: no n was asked about.
+    """
+
+    log_count_nats: float
+    longest_fully_possible: int
+    log_share_nats: float | None
+
+
+class BoundsResults(Shown):
+    """Every limit that a model's weights, or four numbers, allow.
+
+    Attributes
+    ----------
+    subject
+        The model and its sizes, in words.
+    unbounded_log10_tokens
+        log10 of the threshold length for prompts of any length (Corollary 4.10), in tokens, by support.
+        Empty: not asked for.
+    """
+
+    _table: ClassVar[str] = "limits"
+
+    subject: str
+    m: int
+    n: int | None
+    limits: tuple[LimitAt, ...]
+    unbounded_log10_tokens: dict[str, float]
+    notes: tuple[str, ...]
+
+    def tightest(self, premise: str) -> Limit | None:
+        """Return the tightest proved limit of a premise: ``hidden``, ``input`` or ``format``."""
+        return tightest(self.limits, premise)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lmreach.cli import _COMMANDS, main
+from lmreach.cli import COMMANDS, main
 
 NO_TORCH = """
 import sys
@@ -23,7 +23,7 @@ print("HEAVY", heavy, "CODE", code)
 """
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], *([name, "--help"] for name in _COMMANDS)])
+@pytest.mark.parametrize("words", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", NO_TORCH, *words], capture_output=True, text=True, timeout=60, check=True
@@ -37,7 +37,7 @@ def test_help_names_every_command_with_a_summary(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit):
         main(["--help"])
     text = capsys.readouterr().out
-    for name, summary in _COMMANDS.items():
+    for name, summary in COMMANDS.items():
         assert name in text
         assert summary.split()[0] in text
 
@@ -63,10 +63,18 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["study", "builtin:rando"], "builtin:random"),
         (["study", "builtin:random", "--budget", "5 parsecs"], "budget"),
         (["study", "builtin:random", "--budget", "0"], "budget"),
-        (["study", "builtin:random", "-m", "0"], "m"),
-        (["study", "builtin:random", "-m", "one"], "one"),
+        (["study", "builtin:random", "--budget", "5"], "write 5s or 5m"),
+        (["copy", "builtin:random"], "write --model builtin:random"),
+        (["copy", "--steps", "0"], "expected --steps of at least 1; got 0"),
+        (
+            ["copy", "--train-shortest", "5", "--train-longest", "3"],
+            "--train-shortest 5 above --train-longest 3",
+        ),
+        (["judge", "a.npy", "--model", "builtin:random", "--target", "text:none.txt"], "none.txt"),
+        (["study", "builtin:random", "-m", "0"], "expected -m/--vectors of at least 1; got 0; see --help"),
+        (["study", "builtin:random", "-m", "one"], "expected -m/--vectors as a whole number; got one"),
         (["study", "builtin:random", "--strings", "0"], "strings"),
-        (["study", "builtin:random", "--n-max", "0"], "n_max"),
+        (["study", "builtin:random", "--n-max", "0"], "--n-max"),
         (["study", "builtin:random", "--n-max", "600"], "512"),
         (["study", "builtin:random", "-m", "600"], "512"),
         (["study", "builtin:random", "--protocol", "quick"], "protocol"),
@@ -99,6 +107,30 @@ def test_bad_input_is_one_line_and_exit_code_2(
     monkeypatch.chdir(tmp_path)
     assert said in refused(capsys, *words)
     assert not any(tmp_path.iterdir()), "nothing half-written"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["study", "builtin:random", "--budget", "3x"],
+        ["study", "builtin:random", "--targets", "foo"],
+        ["study", "builtin:random", "--targets", "text:none.txt"],
+        ["study", "builtin:random", "-m", "0"],
+        ["cram", "builtin:random", "--strings", "0"],
+        ["study", "./no/such/folder"],
+        ["bounds", "builtin:rando"],
+        ["census", "missing.gguf"],
+        ["copy", "--model", "./no/such/folder"],
+        ["support", "tiny:llama,width=x"],
+    ],
+)
+def test_words_are_refused_before_anything_heavy_is_imported(words: list[str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NO_TORCH, *words], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert "HEAVY [] CODE 2" in done.stdout, done.stdout + done.stderr
+    assert done.stderr.startswith("lmreach: expected ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_files_that_are_no_models(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def test_a_file_sets_what_a_run_does(capsys: pytest.CaptureFixture[str], tmp_pat
     [
         ("bugdet = 1", "did you mean --budget?"),
         ("budget = -4", "a budget such as 90s"),
-        ("max_steps = 'many'", "max_steps: input should be a valid integer"),
-        ("strings = 0", "cram.strings: input should be greater than or equal to 1"),
+        ("max_steps = 'many'", "--max-steps as a whole number; got many"),
+        ("strings = 0", "expected --strings of at least 1; got 0"),
         ("budget = [", "expected a TOML file"),
         ("[cram]\nmax_steps = 3", "[cram][max_steps]"),
     ],

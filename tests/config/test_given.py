@@ -94,10 +94,10 @@ def test_the_published_protocol_keeps_its_own_defaults() -> None:
     [
         ({"bugdet": "2m"}, "did you mean 'budget'"),
         ({"stepps": 3}, "a setting of StudyConfig; got 'stepps'"),
-        ({"strings": 0}, "cram.strings: input should be greater than or equal to 1; got 0"),
+        ({"strings": 0}, "expected --strings of at least 1; got 0"),
         ({"budget": "soon"}, "a budget such as"),
-        ({"cram": 3}, "cram: "),
-        ({"cram": LoadConfig(dtype="bfloat16")}, "cram.dtype: "),
+        ({"cram": 3}, "expected --cram as a table of settings; got 3"),
+        ({"cram": LoadConfig(dtype="bfloat16")}, "expected --dtype left out"),
     ],
 )
 def test_what_does_not_fit_is_one_line(given: dict[str, Any], said: str) -> None:

@@ -9,6 +9,7 @@ from cyclopts import App, CycloptsError
 from pydantic import ValidationError
 
 from lmreach import __version__
+from lmreach.cli.words import check, said
 from lmreach.config.given import explained
 from lmreach.errors import LmreachError
 
@@ -51,7 +52,11 @@ COMMANDS = {
 }
 for _name, _summary in COMMANDS.items():
     app.command(
-        f"lmreach.cli.{_name}:{_name}", name=_name, help=_summary, sort_key=list(COMMANDS).index(_name)
+        f"lmreach.cli.{_name}:{_name}",
+        name=_name,
+        help=_summary,
+        sort_key=list(COMMANDS).index(_name),
+        validator=check,
     )
 app.command("lmreach.cli.config:config", name="config", help="Settings of a command, as a file for --config.")
 
@@ -64,8 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         code: object = _run(words)
     except CycloptsError as error:
-        cause = error.__cause__
-        code = _refuse(explained(cause) if isinstance(cause, ValidationError) else str(error), debug)
+        code = _refuse(said(error, words), debug)
     except ValidationError as error:
         code = _refuse(explained(error), debug)
     except LmreachError as error:

@@ -98,7 +98,7 @@ def copy(
     with the same command and the same --out, or with lmreach resume.
     """
     _one_subject(model, fine_tune, kind)
-    from lmreach.runs.copying.run import CopyConfig
+    from lmreach.config import CopyConfig
 
     own = {
         "fine_tune": fine_tune,

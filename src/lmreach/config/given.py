@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from lmreach.config.settings import Settings
+from lmreach.config.wording import shown, wanted
 from lmreach.errors import InputError, problem
 
 __all__ = ["Option", "configure", "explained", "options"]
@@ -40,6 +41,12 @@ class Option:
     flag: str
     field: FieldInfo
     parameter: Parameter
+
+    @property
+    def typed(self) -> str:
+        """Its names as typed on the command line, such as ``-m/--vectors``."""
+        given = [word for word in self.parameter.name or () if word.startswith("-")]
+        return "/".join(given) or f"--{self.flag}"
 
     def value(self, config: Settings) -> Any:
         """Return what a config holds here."""
@@ -121,9 +128,33 @@ def _unknown(name: str, known: list[str], kind: str) -> str:
 
 
 def explained(error: ValidationError) -> str:
-    """Name each setting that does not fit, what was expected and what came, in one line."""
-    parts = []
-    for detail in error.errors():
-        place = ".".join(str(step) for step in detail["loc"]) or "settings"
-        parts.append(f"{place}: {detail['msg'].lower()}; got {detail['input']!r}")
-    return "expected settings in range; " + "; ".join(parts) + "; see --help"
+    """Return one line: what was expected of which option, what came, and where to look."""
+    wrong = [detail for detail in error.errors() if detail["loc"]]
+    if not wrong:
+        reasons = [str(detail.get("ctx", {}).get("error", detail["msg"])) for detail in error.errors()]
+        return problem("settings that go together", "; ".join(reasons), "see --help")
+    kind = _config(error.title)
+    flags = {} if kind is None else {option.path: option.typed for option in options(kind)}
+    # The first of each option: a list whose only value does not fit is not also too short.
+    by_option = {_option_name(flags, detail["loc"]): detail for detail in reversed(wrong)}
+    expected = [f"{name} {wanted(detail)}" for name, detail in reversed(by_option.items())]
+    got = [shown(detail["input"]) for detail in reversed(by_option.values())]
+    return problem(", ".join(expected), ", ".join(got), "see --help")
+
+
+def _option_name(flags: Mapping[tuple[str, ...], str], place: tuple[int | str, ...]) -> str:
+    """Return how the setting at a place is typed; places go on into lists and kinds of values."""
+    path = tuple(step for step in place if isinstance(step, str))
+    known = next((flags[path[:end]] for end in range(len(path), 0, -1) if path[:end] in flags), None)
+    return known or f"--{(path or ('settings',))[-1].replace('_', '-')}"
+
+
+def _config(title: str) -> type[Settings] | None:
+    """Return the config of a name, among all that there are."""
+    left = list(Settings.__subclasses__())
+    while left:
+        kind = left.pop()
+        if kind.__name__ == title:
+            return kind
+        left += kind.__subclasses__()
+    return None

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
+from cyclopts import Parameter
 from pydantic import Field, model_validator
 
 from lmreach.config.load import LoadConfig
@@ -47,16 +48,24 @@ class CopyTrainConfig(Settings):
     letters: str = Field(
         default="", description='letters that strings are made of, e.g. "a-p" or "abc"; empty: all'
     )
-    n: Count = Field(default=3, description="length of the n-gram in tasks that have one")
-    shortest: Count = Field(default=1, description="length of the shortest training string, in letters")
-    longest: Count = Field(default=16, description="length of the longest training string, in letters")
+    n: Annotated[Count, Parameter(name="--ngram")] = Field(
+        default=3, description="length of the n-gram in tasks that have one"
+    )
+    shortest: Annotated[Count, Parameter(name="--train-shortest")] = Field(
+        default=1, description="length of the shortest training string, in letters"
+    )
+    longest: Annotated[Count, Parameter(name="--train-longest")] = Field(
+        default=16, description="length of the longest training string, in letters"
+    )
 
     pack: Count = Field(default=48, description="positions of a training context, filled with examples")
     batch: Count = Field(default=64, description="contexts per step")
     positions: Count | None = Field(
         default=None, description="longest sequence the model takes; None: 20 x the longest string fits twice"
     )
-    max_steps: Count = Field(default=3000, description="steps after which training gives up")
+    max_steps: Annotated[Count, Parameter(name="--steps")] = Field(
+        default=3000, description="steps after which training gives up"
+    )
     lr: Rate = Field(default=2e-3, description="largest learning rate")
     matrix_lr: Rate = Field(default=0.02, description="largest learning rate of hidden matrices (muon)")
     warmup: Annotated[int, Field(ge=0)] = Field(default=100, description="steps of linear warm-up")
@@ -90,7 +99,7 @@ class CopyTrainConfig(Settings):
     @model_validator(mode="after")
     def _lengths_in_order(self) -> Self:
         if self.shortest > self.longest:
-            raise ValueError(f"shortest ({self.shortest}) is above longest ({self.longest})")
+            raise ValueError(f"--train-shortest {self.shortest} above --train-longest {self.longest}")
         return self
 
     @property

@@ -41,6 +41,10 @@ def test_spaces_that_a_tokenizer_leaves_out_are_no_loss() -> None:
     assert tokens.encode(digits(), "1 2\n3", special=False).tolist() == [2, 3, 4]
 
 
+def test_marks_in_the_middle_of_a_text_are_no_loss() -> None:
+    assert tokens.encode(amino_acids(), "AC\ufeffDE \u200bFG", special=False).tolist() == [1, 2, 3, 4, 5, 6]
+
+
 def test_any_text_is_read_by_a_tokenizer_of_bytes() -> None:
     for text in ("", " ", "the sea", "é", "日本", "\u200b", "<s>"):
         tokens.encode(tiny_tokenizer(300), text, special=False)

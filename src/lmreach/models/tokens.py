@@ -80,9 +80,13 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str, *, special: bool) -> I
         first = text[slice(*spans[places[0]])] if spans else ""
         raise _unread(text, f"{first!r} becomes {tokenizer.unk_token}")
     if tokenizer.is_fast and _is_short(text, read["offset_mapping"]):
-        dropped = [c for c in dict.fromkeys(text) if not tokenizer(c, **settings, verbose=False)["input_ids"]]
-        shown = next((c for c in dropped if _counts(c)), None)
-        raise _unread(text, "a part of it has no token" if shown is None else f"{shown!r} has no token")
+        # Places are wrong behind what was dropped, so a second look leaves out what may be.
+        bare = "".join(c for c in text if _counts(c))
+        again = tokenizer(bare, **settings, verbose=False, return_offsets_mapping=True)
+        if _is_short(bare, again["offset_mapping"]):
+            alone = (c for c in dict.fromkeys(bare) if not tokenizer(c, **settings)["input_ids"])
+            lost = next(alone, None)
+            raise _unread(text, "a part of it has no token" if lost is None else f"{lost!r} has no token")
     return ids
 
 

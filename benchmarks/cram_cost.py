@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.engine.keys import key_seed
 from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.cramming.published import PublishedSettings, cram_published
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--m", type=int, default=1)
     parser.add_argument("--strings", type=int, default=20)
-    parser.add_argument("--max-steps", type=int, default=CramConfig().max_steps)
+    parser.add_argument("--max-steps", type=int, default=CramPlan().max_steps)
     parser.add_argument("--baseline-strings", type=int, default=20)
     parser.add_argument("--baseline-steps", type=int, default=3000)
     parser.add_argument("--baseline-batch", type=int, default=1)
@@ -99,12 +99,12 @@ def main() -> None:
     model = load(words.model)
     ids = draw(model, "random", words.strings, 64 * words.m, seed=0).ids
     begun, processor = time.monotonic(), time.process_time()
-    search = prepare(model, CramConfig(max_steps=words.max_steps), m=words.m)
+    search = prepare(model, CramPlan(max_steps=words.max_steps), m=words.m)
     found = cram(
         model,
         ids,
         words.m,
-        search.config,
+        search.optimiser,
         generators=starts(words.strings),
         batch_size=words.strings,
         search=search.model,

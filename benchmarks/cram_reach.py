@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.engine.keys import key_seed
 from lmreach.experiments.cramming import cram as engine
 from lmreach.experiments.cramming import frontier
@@ -198,7 +198,7 @@ STEPS = {
 
 
 def warm_start(
-    model: LoadedModel, search: LoadedModel, m: int, n: int, base: CramConfig
+    model: LoadedModel, search: LoadedModel, m: int, n: int, base: OptimiserConfig
 ) -> Callable[..., Tensor]:
     """Start at what 16 other strings ended with after 60 steps."""
     others = draw(model, "random", 16, n, seed=77).ids
@@ -219,7 +219,7 @@ def warm_start(
 
 
 def measure(
-    model: LoadedModel, search: LoadedModel, ids: np.ndarray, m: int, config: CramConfig
+    model: LoadedModel, search: LoadedModel, ids: np.ndarray, m: int, config: OptimiserConfig
 ) -> tuple[np.ndarray, float]:
     """Return reaches and positions per string."""
     positions: list[int] = []
@@ -285,7 +285,7 @@ def gauss_newton(model: LoadedModel, ids: np.ndarray, m: int, most: float) -> tu
 
 
 def variants(
-    model: LoadedModel, search: LoadedModel, ids: np.ndarray, m: int, base: CramConfig, newton: float
+    model: LoadedModel, search: LoadedModel, ids: np.ndarray, m: int, base: OptimiserConfig, newton: float
 ) -> dict[str, Callable[[], object]]:
     """Return what can be run, by name; ``newton`` positions a string for second-order steps."""
 
@@ -325,14 +325,14 @@ def main() -> None:
     parser.add_argument("--targets", default="random")
     parser.add_argument("--strings", type=int, default=64)
     parser.add_argument("--start-scale", type=float, default=1.0)
-    parser.add_argument("--max-steps", type=int, default=CramConfig().max_steps)
+    parser.add_argument("--max-steps", type=int, default=OptimiserConfig().max_steps)
     parser.add_argument("--search-dtype", default="auto", help="number format of the steps")
     parser.add_argument("--newton-positions", type=float, default=15_000, help="for second-order steps")
     parser.add_argument("--only", nargs="*", help="names to run; default: all")
     words = parser.parse_args()
     model = load(words.model)
     ids = draw(model, words.targets, words.strings, 64 * words.m, seed=0).ids
-    base = CramConfig(start_scale=words.start_scale, max_steps=words.max_steps)
+    base = OptimiserConfig(start_scale=words.start_scale, max_steps=words.max_steps)
     search = search_copy(model, words.search_dtype).model
     for name, run in variants(model, search, ids, words.m, base, words.newton_positions).items():
         if words.only and name not in words.only:

@@ -2,7 +2,7 @@
 
     python benchmarks/cram_settings.py MODEL --m 1 --targets random --strings 16 '{}' '{"lr": 0.5}'
 
-Every setting is a JSON object of fields of `lmreach.config.CramConfig`; "search_dtype" in it names the format
+Every setting is a JSON object of fields of `lmreach.config.CramPlan`; "search_dtype" in it names the format
 that steps are taken in. Prints one JSON line per setting.
 """
 
@@ -13,7 +13,7 @@ import time
 import numpy as np
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
@@ -32,7 +32,7 @@ def main() -> None:
     model = load(words.model)
     ids = draw(model, words.targets, words.strings, 64 * words.m, seed=0).ids
     for text in words.settings:
-        asked = CramConfig(**json.loads(text))
+        asked = CramPlan(**json.loads(text))
         search = search_copy(model, asked.search_dtype)
         positions: list[int] = []
         begun, processor = time.monotonic(), time.process_time()
@@ -40,7 +40,7 @@ def main() -> None:
             model,
             ids,
             words.m,
-            asked,
+            asked.optimiser(1.0 if asked.start_scale is None else asked.start_scale),
             generators=[np.random.default_rng(i) for i in range(words.strings)],
             batch_size=words.strings,
             search=search.model,

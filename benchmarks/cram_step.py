@@ -19,7 +19,7 @@ import time
 import numpy as np
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.experiments.cramming.cram import cram
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
@@ -37,7 +37,7 @@ def step_seconds(model: LoadedModel, search: LoadedModel, rows: int, n: int, m: 
         model,
         ids,
         m,
-        CramConfig(protocol="fixed"),
+        OptimiserConfig(protocol="fixed"),
         generators=[np.random.default_rng(i) for i in range(rows)],
         batch_size=rows,
         search=search,

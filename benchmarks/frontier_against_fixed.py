@@ -15,7 +15,7 @@ import time
 import numpy as np
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.engine.keys import key_seed
 from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.targets.draw import draw
@@ -57,9 +57,9 @@ def main() -> None:
     model = load(words.model)
     limit = 64 * words.m
     ids = draw(model, words.targets, words.strings, limit, seed=0).ids
-    asked = CramConfig(max_steps=words.max_steps, start_scale=words.start_scale)
+    asked = CramPlan(max_steps=words.max_steps, start_scale=words.start_scale)
     search = prepare(model, asked, m=words.m)
-    frontier = search.config
+    frontier = search.optimiser
     reach, steps, seconds = timed(model, search.model, ids, words.m, frontier)
     n50 = half_length(reach, reach >= limit, limit=limit)
     head = {

@@ -24,7 +24,7 @@ def _let_idle_threads_sleep() -> None:
 _let_idle_threads_sleep()
 
 _PUBLIC = {
-    "CramConfig": "lmreach.config",
+    "CramPlan": "lmreach.config",
     "LoadConfig": "lmreach.config",
     "LoadedModel": "lmreach.models.loaded",
     "ModelFacts": "lmreach.models.facts",

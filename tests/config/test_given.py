@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import lmreach.config as configs
-from lmreach.config import CellsConfig, CramConfig, LoadConfig, Settings, StudyConfig
+from lmreach.config import CellsConfig, CramPlan, LoadConfig, Settings, StudyConfig
 from lmreach.config.given import configure, explained, options
 from lmreach.config.written import levels, seconds, share, spoken_seconds, spoken_share
 from lmreach.errors import InputError
@@ -75,17 +75,17 @@ def test_settings_of_inner_configs_are_settings() -> None:
         StudyConfig, None, {"budget": "2m", "vectors": [1, 3], "max_steps": 7, "dtype": "bfloat16"}
     )
     assert asked == StudyConfig(
-        budget_s=120, m=(1, 3), cram=CramConfig(max_steps=7), load=LoadConfig(dtype="bfloat16")
+        budget_s=120, m=(1, 3), cram=CramPlan(max_steps=7), load=LoadConfig(dtype="bfloat16")
     )
-    whole = configure(StudyConfig, asked, {"cram": CramConfig(strings=4), "seed": 5})
-    assert whole.cram == CramConfig(strings=4, seed=5)
+    whole = configure(StudyConfig, asked, {"cram": CramPlan(strings=4), "seed": 5})
+    assert whole.cram == CramPlan(strings=4, seed=5)
     assert (whole.budget_s, whole.load.dtype) == (120, "bfloat16")
     assert configure(StudyConfig, asked, {}) is asked
 
 
 def test_the_published_protocol_keeps_its_own_defaults() -> None:
     asked = configure(StudyConfig, None, {"protocol": "published", "max_steps": 9})
-    assert asked.cram == CramConfig(protocol="published", max_steps=9)
+    assert asked.cram == CramPlan(protocol="published", max_steps=9)
     assert asked.cram.patience == 500
 
 
@@ -114,7 +114,7 @@ def test_a_config_of_another_kind_is_refused() -> None:
 
 def test_explained_names_every_fault() -> None:
     with pytest.raises(ValidationError) as refused:
-        CramConfig.model_validate({"strings": 0, "lr": -1})
+        CramPlan.model_validate({"strings": 0, "lr": -1})
     text = explained(refused.value)
     assert "strings" in text
     assert "lr" in text

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.engine.keys import cram_key, digest, key_seed, occurrences
 
 BASE = {
@@ -11,7 +11,7 @@ BASE = {
     "dtype": "float32",
     "m": 1,
     "target": np.array([1, 2, 3]),
-    "config": CramConfig(),
+    "config": CramPlan(),
 }
 
 
@@ -25,7 +25,7 @@ BASE = {
         {"target": np.array([1, 2])},
         {"target": np.array([3, 2, 1])},
         *(
-            {"config": CramConfig(**one)}
+            {"config": CramPlan(**one)}
             for one in (
                 {"seed": 1},
                 {"bos": "before"},
@@ -45,17 +45,17 @@ def test_what_changes_the_outcome_changes_the_key(change: dict) -> None:
 
 @pytest.mark.parametrize("change", [{"strings": 5}, {"batch_size": 3}])
 def test_host_order_and_batch_do_not(change: dict) -> None:
-    assert cram_key(**{**BASE, "config": CramConfig(**change)}) == cram_key(**BASE)
+    assert cram_key(**{**BASE, "config": CramPlan(**change)}) == cram_key(**BASE)
 
 
 @pytest.mark.parametrize("protocol", ["fixed", "published"])
 def test_a_trial_at_one_length_is_that_of_its_target(protocol: str) -> None:
     """Which other lengths are tried, and up to where, is no part of it; under frontier the limit is."""
-    one = {**BASE, "config": CramConfig(protocol=protocol, length=(3, 9), n_max=40)}
-    other = {**BASE, "config": CramConfig(protocol=protocol, length=(3,), n_max=70)}
+    one = {**BASE, "config": CramPlan(protocol=protocol, length=(3, 9), n_max=40)}
+    other = {**BASE, "config": CramPlan(protocol=protocol, length=(3,), n_max=70)}
     assert cram_key(**one) == cram_key(**other)
     assert cram_key(**{**one, "target": np.array([1, 2])}) != cram_key(**one)
-    limits = [{**BASE, "config": CramConfig(n_max=n)} for n in (40, 70)]
+    limits = [{**BASE, "config": CramPlan(n_max=n)} for n in (40, 70)]
     assert cram_key(**limits[0]) != cram_key(**limits[1])
 
 
@@ -73,7 +73,7 @@ def test_a_key_and_its_seed_are_the_same_in_every_process_and_version(
     settings: dict, key: str, draw: int
 ) -> None:
     """Values of the version that made the recorded runs: another key would orphan them all."""
-    asked = {**BASE, "config": CramConfig(**settings)}
+    asked = {**BASE, "config": CramPlan(**settings)}
     assert cram_key(**asked) == key
     assert cram_key(**{**asked, "target": np.array([1, 2, 3], dtype=np.int32)}) == key
     assert key_seed(key, 0).integers(1 << 60) == draw

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.runs.certificates.verify import verify_run
 from lmreach.runs.study.run import run_study
 from tests.slow.test_real_models import smollm2
@@ -21,7 +21,7 @@ def test_a_small_study_of_smollm2_reaches_and_verifies(tmp_path: Path) -> None:
         targets=("random",),
         budget_s=None,
         support_positions=1024,
-        cram=CramConfig(strings=4, max_steps=150, n_max=32),
+        cram=CramPlan(strings=4, max_steps=150, n_max=32),
     )
     folder = run_study(config, tmp_path / "run").folder
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from lmreach.config.cells import CellsConfig
 from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.certificates import JudgeConfig, VerifyConfig
 from lmreach.config.copying import CopyConfig
-from lmreach.config.cramming import PUBLISHED, CramConfig
+from lmreach.config.cramming import PUBLISHED, CramConfig, CramPlan, CramSettings, OptimiserConfig
 from lmreach.config.load import LoadConfig
 from lmreach.config.settings import Bos, DType, Protocol, Settings
 from lmreach.config.study import CramRunConfig, StudyConfig
@@ -25,10 +25,13 @@ __all__ = [
     "CopyConfig",
     "CopyTrainConfig",
     "CramConfig",
+    "CramPlan",
     "CramRunConfig",
+    "CramSettings",
     "DType",
     "JudgeConfig",
     "LoadConfig",
+    "OptimiserConfig",
     "Protocol",
     "ReachableConfig",
     "Settings",

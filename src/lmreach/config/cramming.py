@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from lmreach.config.settings import Bos, Count, Protocol, Seed, Settings, several
+from lmreach.errors import InputError, problem
 
-__all__ = ["PUBLISHED", "CramConfig"]
+__all__ = ["PUBLISHED", "CramConfig", "CramPlan", "CramSettings", "OptimiserConfig"]
 
 # The published runs of Meyer et al. 2026: what stands for our defaults under their protocol.
 PUBLISHED: dict[str, Any] = {
@@ -20,12 +21,59 @@ PUBLISHED: dict[str, Any] = {
 }
 
 
-class CramConfig(Settings):
-    """How prompt vectors are optimised, and what counts as reached (see docs/cramming.md).
+class CramSettings(Settings):
+    """What the optimiser of one string and a plan of many have in common.
 
     ``lr`` and ``lr_end`` are in units of the root mean square coordinate of the row's vectors as they stand,
-    at least that of real inputs. Under the protocol ``published``, which is there for comparison only,
-    settings that are not given are those of `PUBLISHED`, ``lr`` is absolute, and nothing decays.
+    at least that of real inputs.
+    """
+
+    max_steps: Count = Field(default=300, description="optimiser steps per string")
+    patience: Count = Field(
+        default=150,
+        description="stop after so many steps without growth (frontier: not before 0.9 of the steps)",
+    )
+    lookahead: Count | None = Field(
+        default=None,
+        description="tokens in a block of the frontier; none: one for 36 coordinates of the vectors, from 8",
+    )
+    lr: Annotated[float, Field(gt=0)] = Field(
+        default=0.5, description="first step size, in units of the vectors' RMS"
+    )
+    lr_end: Annotated[float, Field(gt=0)] = Field(
+        default=0.03, description="last step size, in units of the vectors' RMS"
+    )
+    beta1: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.85, description="Adam's first decay")
+    beta2: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's second decay")
+    unsolved_weight: Annotated[float, Field(gt=0)] = Field(
+        default=2.0, description="first weight in the loss of a position not yet emitted, beside 1"
+    )
+    unsolved_weight_end: Annotated[float, Field(gt=0)] = Field(
+        default=12.0, description="last weight in the loss of a position not yet emitted, beside 1"
+    )
+    restarts: Count = Field(default=1, description="starts per string; the best counts")
+    bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")
+    prefix: str = Field(default="", description="text that stands before the vectors, fixed")
+    suffix: str = Field(default="", description="text between the vectors and the output, fixed")
+    seed: Seed = Field(default=0, description="seed of targets and starts")
+
+
+class OptimiserConfig(CramSettings):
+    """What the outcome of one string depends on, with nothing left to be found."""
+
+    protocol: Literal["frontier", "fixed"] = Field(
+        default="frontier", description="a frontier that grows, or the whole target from the first step on"
+    )
+    start_scale: Annotated[float, Field(gt=0)] = Field(
+        default=1.0, description="length of the first vectors, in units of real inputs"
+    )
+
+
+class CramPlan(CramSettings):
+    """Which strings are crammed, how many, up to which length, and how (see docs/cramming.md).
+
+    Under the protocol ``published``, which is there for comparison only, settings that are not given are
+    those of `PUBLISHED`, ``lr`` is absolute, and nothing decays.
     """
 
     protocol: Protocol = Field(
@@ -42,44 +90,30 @@ class CramConfig(Settings):
     n_max: Count | None = Field(
         default=None, description="length limit in tokens; a string that reaches it is censored there"
     )
-    max_steps: Count = Field(default=300, description="optimiser steps per string")
-    patience: Count = Field(
-        default=150,
-        description="stop after so many steps without growth (frontier: not before 0.9 of the steps)",
-    )
-    lookahead: Count | None = Field(
-        default=None,
-        description="tokens in a block of the frontier; none: one for 36 coordinates of the vectors, from 8",
-    )
-    lr: Annotated[float, Field(gt=0)] = Field(
-        default=0.5, description="first step size, in units of the vectors' RMS"
-    )
-    lr_end: Annotated[float, Field(gt=0)] = Field(
-        default=0.03, description="last step size, in units of the vectors' RMS"
-    )
     start_scale: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
         description="length of the first vectors, in units of real inputs; none: found by a short probe",
     )
-    beta1: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.85, description="Adam's first decay")
-    beta2: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="Adam's second decay")
-    unsolved_weight: Annotated[float, Field(gt=0)] = Field(
-        default=2.0, description="first weight in the loss of a position not yet emitted, beside 1"
-    )
-    unsolved_weight_end: Annotated[float, Field(gt=0)] = Field(
-        default=12.0, description="last weight in the loss of a position not yet emitted, beside 1"
-    )
-    restarts: Count = Field(default=1, description="starts per string; the best counts")
-    bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")
-    prefix: str = Field(default="", description="text that stands before the vectors, fixed")
-    suffix: str = Field(default="", description="text between the vectors and the output, fixed")
     search_dtype: Literal["auto", "float32", "float16", "bfloat16"] = Field(
         default="auto",
         description="number format of the optimiser's passes; auto: the model's, or bfloat16 where that is "
         "timed to be faster; what is claimed is always computed in the model's",
     )
     batch_size: Count | None = Field(default=None, description="rows at once; None: found")
-    seed: Seed = Field(default=0, description="seed of targets and starts")
+
+    def optimiser(self, start_scale: float) -> OptimiserConfig:
+        """Return what each string is run with, starts as long as was found (or asked).
+
+        Raises
+        ------
+        InputError
+            The protocol is the published one: its settings mean other things to our optimiser.
+        """
+        if self.protocol == "published":
+            remedy = "run it with lmreach.study or lmreach.cram, or pass protocol='fixed'"
+            raise InputError(problem("protocol frontier or fixed", "published", remedy))
+        shared = {name: getattr(self, name) for name in CramSettings.model_fields}
+        return OptimiserConfig(protocol=self.protocol, start_scale=start_scale, **shared)
 
     @model_validator(mode="before")
     @classmethod
@@ -88,3 +122,6 @@ class CramConfig(Settings):
         if isinstance(given, dict) and given.get("protocol") == "published":
             return {**PUBLISHED, "lr_end": given.get("lr", PUBLISHED["lr"]), **given}
         return given
+
+
+CramConfig = CramPlan  # its former name

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from pydantic import AfterValidator, Field
 
-from lmreach.config.cramming import CramConfig
+from lmreach.config.cramming import CramPlan
 from lmreach.config.load import Load, LoadConfig
 from lmreach.config.settings import Asked, Count, Seconds, Settings, Share, several
 from lmreach.config.targets import labels
@@ -20,7 +20,7 @@ def _known(kinds: tuple[str, ...]) -> tuple[str, ...]:
     return kinds
 
 
-Cram = Annotated[CramConfig, Parameter(name="*", group="Cramming options", negative_iterable=())]
+Cram = Annotated[CramPlan, Parameter(name="*", group="Cramming options", negative_iterable=())]
 Vectors = Annotated[tuple[Count, ...], several("-m", "--vectors")]
 Targets = Annotated[tuple[str, ...], AfterValidator(_known), several()]
 
@@ -57,7 +57,7 @@ class StudyConfig(Settings):
     limit_dtype: str = Field(
         default="float16", description="number format whose unit roundoff sets eps in the limits"
     )
-    cram: Cram = CramConfig()
+    cram: Cram = CramPlan()
 
 
 class CramRunConfig(Settings):
@@ -68,7 +68,7 @@ class CramRunConfig(Settings):
     targets: Targets = Field(
         default=("random",), min_length=1, description=f"kinds of target strings: {_KINDS}"
     )
-    cram: Cram = CramConfig()
+    cram: Cram = CramPlan()
 
     def study(self, model: str) -> StudyConfig:
         """Return the study of a model that is nothing but this."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.identity import weights_of
 
 RECORD_VERSION = 1
@@ -25,7 +25,7 @@ def cram_key(
     dtype: str,
     m: int,
     target: Int[np.ndarray, " n"],
-    config: CramConfig,
+    config: CramPlan,
     occurrence: int = 0,
 ) -> str:
     """Return the key of one cramming trial: 32 hex digits of a sha256.
@@ -58,11 +58,11 @@ def cram_key(
     return digest(asked)
 
 
-def _outside(config: CramConfig) -> set[str]:
+def _outside(config: CramPlan) -> set[str]:
     return _NOT_IN_KEY if config.protocol == "frontier" else _NOT_IN_KEY_AT_A_LENGTH
 
 
-def _absent(config: CramConfig) -> set[str]:
+def _absent(config: CramPlan) -> set[str]:
     """Name the texts that are not there: keys written before there were any stay what they are."""
     return {name for name in ("prefix", "suffix") if not getattr(config, name)}
 

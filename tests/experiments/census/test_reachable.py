@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.errors import InputError
 from lmreach.experiments.census.reachable import Candidate, confirm, search, unreachable_token
 from lmreach.models.decode import greedy
@@ -44,7 +44,7 @@ def test_vectors_that_emit_it_are_a_proof_of_yes_and_others_are_not(hulled: Load
 
 def test_a_search_finds_what_is_easy(random_model: LoadedModel) -> None:
     ids = np.array([7, 300])
-    answer = search(random_model, ids, [2, 1], CramConfig(max_steps=150), budget_s=60.0)
+    answer = search(random_model, ids, [2, 1], OptimiserConfig(max_steps=150), budget_s=60.0)
     assert answer.verdict == "yes"
     assert answer.vectors is not None
     assert answer.tried[0][0] == 1, "fewest vectors first"
@@ -54,16 +54,16 @@ def test_a_search_finds_what_is_easy(random_model: LoadedModel) -> None:
 
 def test_a_search_that_ends_proves_nothing(random_model: LoadedModel) -> None:
     ids = np.arange(60)
-    answer = search(random_model, ids, [1], CramConfig(max_steps=3), budget_s=0.2)
+    answer = search(random_model, ids, [1], OptimiserConfig(max_steps=3), budget_s=0.2)
     assert answer.verdict == "not found"
     assert "proves nothing" in answer.reason
     assert answer.vectors is None
-    stopped = search(random_model, ids, [1, 2], CramConfig(), budget_s=9.0, stop=lambda: True)
+    stopped = search(random_model, ids, [1, 2], OptimiserConfig(), budget_s=9.0, stop=lambda: True)
     assert (stopped.verdict, stopped.tried) == ("not found", ())
 
 
 def test_no_vectors_asked_for_is_refused(random_model: LoadedModel) -> None:
     with pytest.raises(InputError, match="number of vectors"):
-        search(random_model, np.array([1]), [], CramConfig(), budget_s=1.0)
+        search(random_model, np.array([1]), [], OptimiserConfig(), budget_s=1.0)
     with pytest.raises(InputError, match="512"):
-        search(random_model, np.array([1]), [512], CramConfig(), budget_s=1.0)
+        search(random_model, np.array([1]), [512], OptimiserConfig(), budget_s=1.0)

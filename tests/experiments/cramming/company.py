@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.experiments.cramming import cram as engine
 from lmreach.models.decode import emitted_prefix
 from lmreach.models.search_copy import twin
@@ -19,7 +19,7 @@ from lmreach.models.search_copy import twin
 STEPS = 12
 
 
-def walk(model, ids, index: list[int], *, m: int, config: CramConfig) -> torch.Tensor:
+def walk(model, ids, index: list[int], *, m: int, config: OptimiserConfig) -> torch.Tensor:
     """Return the vectors of some strings after each of 12 steps in float64, shape (strings, steps, m, d)."""
     exact = twin(model, torch.float64)
     starts = [np.random.default_rng(i) for i in index]
@@ -32,7 +32,7 @@ def walk(model, ids, index: list[int], *, m: int, config: CramConfig) -> torch.T
     return torch.stack(seen, dim=1)
 
 
-def outcomes(model, ids, index: list[int], *, m: int, config: CramConfig, batch: int) -> list:
+def outcomes(model, ids, index: list[int], *, m: int, config: OptimiserConfig, batch: int) -> list:
     """Cram some strings, each from its own seed, and check every claim by decoding it."""
     starts = [np.random.default_rng(i) for i in index]
     found = engine.cram(model, ids[index], m, config, generators=starts, batch_size=batch)

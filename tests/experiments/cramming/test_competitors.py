@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.experiments.cramming import cram as engine
 from lmreach.experiments.cramming.competitors import EVERY, FROM_ROWS, Competitors, score_among
 from lmreach.experiments.cramming.scoring import score
@@ -18,7 +18,7 @@ from lmreach.models.search_copy import twin
 from lmreach.models.tiny import tiny
 from tests.experiments.cramming.company import equal, far_apart, outcomes, walk
 
-QUICK = CramConfig(max_steps=60, start_scale=1.0)
+QUICK = OptimiserConfig(max_steps=60, start_scale=1.0)
 FAMILIES = ["llama", "gemma2", "phi"]  # plain, soft cap, bias
 
 
@@ -137,7 +137,7 @@ def test_on_a_16_bit_model_what_is_stored_is_what_was_seen_to_lead(way: int) -> 
     ids = draw(model, "random", 16, 24, seed=5).ids
     starts = [np.random.default_rng(i) for i in range(16)]
     with few_competitors(), patch.object(engine, "FROM_ROWS", rows):
-        config = CramConfig(max_steps=80, start_scale=1.0)
+        config = OptimiserConfig(max_steps=80, start_scale=1.0)
         found = engine.cram(model, ids, 4, config, generators=starts, batch_size=16, search=search)
     assert all(one.dtype == torch.bfloat16 for one in model.model.parameters())
     assert max(one.reach for one in found) >= 5
@@ -160,7 +160,7 @@ def test_a_tied_iterate_never_takes_the_place_of_one_that_leads(way: int) -> Non
     ids[:, 2] = 5
     starts = [np.random.default_rng(i) for i in range(8)]
     with patch.object(engine, "FROM_ROWS", (1, FROM_ROWS)[way]):
-        config = CramConfig(max_steps=60, start_scale=1.0)
+        config = OptimiserConfig(max_steps=60, start_scale=1.0)
         found = engine.cram(model, ids, 2, config, generators=starts, batch_size=8, search=search)
     assert [one.reach for one in found] == [2] * 8
     assert [one.proposed for one in found] == [2] * 8

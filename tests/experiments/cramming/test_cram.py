@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.errors import InputError
 from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.experiments.targets.draw import draw
@@ -17,7 +17,7 @@ from lmreach.models.tiny import FAMILIES, tiny, tiny_tokenizer
 from tests.experiments.cramming.company import equal, far_apart, outcomes, walk
 from tests.runs.stopping import After
 
-QUICK = CramConfig(max_steps=60, patience=40)
+QUICK = OptimiserConfig(max_steps=60, patience=40)
 
 
 def generators(count: int) -> list[np.random.Generator]:
@@ -78,7 +78,7 @@ def test_rows_are_independent_in_every_family(family: str) -> None:
     """Gradients of a row do not depend on the rows beside it or on right padding: 5 steps agree to 1e-4."""
     model = load(tiny(family))
     ids = draw(model, "random", 3, 6, seed=0).ids
-    config = CramConfig(max_steps=5, patience=5, lr=0.1, lr_end=0.1, protocol="fixed")
+    config = OptimiserConfig(max_steps=5, patience=5, lr=0.1, lr_end=0.1, protocol="fixed")
     together = run(model, ids, m=2, config=config)
     for i in range(3):
         alone = cram(model, ids[i : i + 1], 2, config, generators=[np.random.default_rng(i)], batch_size=1)[0]
@@ -224,7 +224,7 @@ def test_start_token_stands_where_asked() -> None:
     ids = draw(model, "random", 2, 4, seed=0).ids
     reaches = {}
     for bos in ("none", "before", "after"):
-        config = CramConfig(max_steps=80, patience=80, bos=bos)
+        config = OptimiserConfig(max_steps=80, patience=80, bos=bos)
         found = run(model, ids, config=config)
         reaches[bos] = [one.reach for one in found]
         for one, target in zip(found, ids, strict=True):
@@ -246,13 +246,13 @@ def test_lengths_out_of_range_are_refused_before_the_first_step(
 
 def test_a_start_token_that_is_not_there_is_refused(random_model) -> None:
     with pytest.raises(InputError, match="start token"):
-        run(random_model, np.zeros((1, 2), dtype=np.int64), config=CramConfig(bos="before"))
+        run(random_model, np.zeros((1, 2), dtype=np.int64), config=OptimiserConfig(bos="before"))
 
 
 def test_texts_around_the_vectors_stay_and_count(speaking) -> None:
     """The vectors are confirmed with the texts in place, and without them they emit something else."""
     ids = draw(speaking, "random", 4, 6, seed=0).ids
-    config = CramConfig(max_steps=120, patience=120, prefix="the sea", suffix="is calm")
+    config = OptimiserConfig(max_steps=120, patience=120, prefix="the sea", suffix="is calm")
     found = run(speaking, ids, config=config)
     frame = frame_of(speaking, "none", "the sea", "is calm")
     assert max(one.reach for one in found) > 0
@@ -266,7 +266,7 @@ def test_texts_around_the_vectors_stay_and_count(speaking) -> None:
 
 def test_texts_count_against_the_context(speaking) -> None:
     room = speaking.facts.context - 2
-    config = CramConfig(prefix="the sea is calm tonight " * 4)
+    config = OptimiserConfig(prefix="the sea is calm tonight " * 4)
     with pytest.raises(InputError, match="context"):
         run(speaking, np.zeros((1, room), dtype=np.int64), config=config)
 
@@ -315,6 +315,8 @@ def test_gradient_checkpointing_leaves_the_vectors_their_gradient() -> None:
             inner.gradient_checkpointing_enable()
         model = load(inner)
         ids = draw(model, "random", 2, 5, seed=0).ids
-        ends.append(run(model, ids, config=CramConfig(max_steps=5, patience=5, lr=0.1, protocol="fixed")))
+        ends.append(
+            run(model, ids, config=OptimiserConfig(max_steps=5, patience=5, lr=0.1, protocol="fixed"))
+        )
     for a, b in zip(*ends, strict=True):
         np.testing.assert_allclose(a.vectors, b.vectors, rtol=1e-4, atol=1e-5)

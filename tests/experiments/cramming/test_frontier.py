@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.experiments.cramming.frontier import CLOSED, CLOSING, block_length, next_frontier
 
 STEPS = 100
@@ -17,10 +17,10 @@ def after(frontier: int, best: int, hits: int, step: int, *, block: int = 8) -> 
 
 def test_blocks_follow_the_coordinates_unless_a_length_is_asked_for() -> None:
     """SmolLM2-135M has 576 coordinates a vector, builtin:random 64."""
-    assert block_length(CramConfig(), 1, 576) == 16
-    assert block_length(CramConfig(), 3, 576) == 48
-    assert block_length(CramConfig(), 4, 64) == 8
-    assert block_length(CramConfig(lookahead=5), 3, 576) == 5
+    assert block_length(OptimiserConfig(), 1, 576) == 16
+    assert block_length(OptimiserConfig(), 3, 576) == 48
+    assert block_length(OptimiserConfig(), 4, 64) == 8
+    assert block_length(OptimiserConfig(lookahead=5), 3, 576) == 5
 
 
 def test_the_next_block_begins_when_three_quarters_are_won_in_any_order() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.errors import InputError
 from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.cramming.published import PublishedSettings, cram_published
@@ -95,8 +95,10 @@ def test_what_was_running_when_asked_to_stop_is_not_told(random_model) -> None:
 
 def test_the_plain_optimiser_refuses_its_settings(random_model) -> None:
     """Its learning rate is absolute and its trials are others: 0.01 of our units would reach nothing."""
-    config = CramConfig(protocol="published")
-    with pytest.raises(InputError, match=r"protocol frontier or fixed; got published; call .*cram_published"):
-        cram(random_model, targets(1, 4), 1, config, generators=generators(1), batch_size=1)
-    with pytest.raises(InputError, match="frontier or fixed"):
-        choose_start_scale(random_model, config)
+    plan = CramPlan(protocol="published")
+    with pytest.raises(InputError, match=r"expected an OptimiserConfig; got a CramPlan; pass what its optim"):
+        cram(random_model, targets(1, 4), 1, plan, generators=generators(1), batch_size=1)
+    with pytest.raises(InputError, match="an OptimiserConfig"):
+        choose_start_scale(random_model, plan)
+    with pytest.raises(InputError, match="protocol frontier or fixed; got published"):
+        plan.optimiser(1.0)

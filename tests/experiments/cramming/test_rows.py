@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.experiments.cramming.rows import Rows
 
 
@@ -81,14 +81,14 @@ def test_a_row_without_a_number_stops_and_leaves_the_others_alone() -> None:
     grad = torch.ones_like(rows.vectors)
     rows.descend(grad, torch.ones(2), 0.9, 0.9)
     clean.descend(grad, torch.ones(2), 0.9, 0.9)
-    assert rows.done(n=9, config=CramConfig()).tolist() == [True, False]
+    assert rows.done(n=9, config=OptimiserConfig()).tolist() == [True, False]
     assert rows.best.tolist() == [0, 1], "a prefix seen with a broken loss is not believed"
     assert bool(torch.isfinite(rows.vectors).all())
     torch.testing.assert_close(rows.vectors[1], clean.vectors[1])
 
 
 def test_rows_end_when_solved_idle_or_out_of_steps() -> None:
-    config = CramConfig(max_steps=100, patience=10)
+    config = OptimiserConfig(max_steps=100, patience=10)
     rows = start(4)
     rows.best = torch.tensor([5, 1, 1, 1])
     rows.steps = torch.tensor([50, 50, 100, 50])

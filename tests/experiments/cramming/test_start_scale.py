@@ -2,7 +2,7 @@
 
 import pytest
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.experiments.cramming import start_scale as module
 from lmreach.experiments.cramming.cram import CramResult
 from lmreach.experiments.cramming.start_scale import choose_start_scale
@@ -26,7 +26,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, reach_at) -> list[float]:
 def test_a_peak_is_found(best: float, monkeypatch: pytest.MonkeyPatch, random_model) -> None:
     ratio = lambda scale: max(scale / best, best / scale)  # noqa: E731
     asked = pretend(monkeypatch, lambda scale: max(0, 20 - round(ratio(scale) ** 0.5)))
-    found = choose_start_scale(random_model, CramConfig())
+    found = choose_start_scale(random_model, OptimiserConfig())
     assert found.scale == best
     assert set(found.reaches) == set(asked)
     assert len(asked) == len(set(asked)) <= 5
@@ -34,7 +34,7 @@ def test_a_peak_is_found(best: float, monkeypatch: pytest.MonkeyPatch, random_mo
 
 def test_the_length_of_real_inputs_wins_a_tie(monkeypatch: pytest.MonkeyPatch, random_model) -> None:
     pretend(monkeypatch, lambda _scale: 3)
-    assert choose_start_scale(random_model, CramConfig()).scale == 1.0
+    assert choose_start_scale(random_model, OptimiserConfig()).scale == 1.0
 
 
 def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPatch, random_model) -> None:
@@ -46,7 +46,7 @@ def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPa
         return [CramResult(i, lucky[i] + gains[i], "gave_up", None, None, 0, 1) for i in range(len(ids))]
 
     monkeypatch.setattr(module, "cram", reaches)
-    assert choose_start_scale(random_model, CramConfig()).scale == 1.0
+    assert choose_start_scale(random_model, OptimiserConfig()).scale == 1.0
     monkeypatch.setattr(
         module,
         "cram",
@@ -55,14 +55,16 @@ def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPa
             for i in range(len(ids))
         ],
     )
-    assert choose_start_scale(random_model, CramConfig()).scale == 1e4
+    assert choose_start_scale(random_model, OptimiserConfig()).scale == 1e4
 
 
 def test_a_stop_leaves_the_length_of_real_inputs(random_model) -> None:
-    found = choose_start_scale(random_model, CramConfig(), stop=lambda: True)
+    found = choose_start_scale(random_model, OptimiserConfig(), stop=lambda: True)
     assert found.scale == 1.0
     assert found.reaches == {}
 
 
 def test_the_choice_is_the_same_again(random_model) -> None:
-    assert choose_start_scale(random_model, CramConfig()) == choose_start_scale(random_model, CramConfig())
+    assert choose_start_scale(random_model, OptimiserConfig()) == choose_start_scale(
+        random_model, OptimiserConfig()
+    )

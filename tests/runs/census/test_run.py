@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.config.census import ReachableConfig
 from lmreach.errors import InputError, OutputError
 from lmreach.models.load import load
@@ -97,7 +97,7 @@ def test_is_reachable_finds_saves_and_believes_its_own_certificate(
     random_model: LoadedModel, tmp_path: Path
 ) -> None:
     ids = np.array([7, 300, 12])
-    quick = CramConfig(max_steps=150)
+    quick = OptimiserConfig(max_steps=150)
     found = is_reachable(random_model, ids, ms=(2,), config=quick, budget_s=60.0)
     assert found.verdict == "yes"
     said = reachability("builtin:random", "ids:7,300,12", m=(2,), budget_s=60.0, out=tmp_path / "run")

@@ -8,7 +8,7 @@ import torch
 from peft import PeftModel
 from safetensors.numpy import load_file
 
-from lmreach.config import CramConfig, LoadConfig, StudyConfig
+from lmreach.config import CramPlan, LoadConfig, StudyConfig
 from lmreach.engine.store import Store, read_certificate
 from lmreach.errors import InputError, OutputError
 from lmreach.runs.certificates.certificate import (
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         budget_s=None,
         support_positions=0,
         decoder_cells=False,
-        cram=CramConfig(strings=3, max_steps=60, n_max=12),
+        cram=CramPlan(strings=3, max_steps=60, n_max=12),
     )
     return run_study(config, tmp_path_factory.mktemp("runs") / "run").folder
 

@@ -8,7 +8,7 @@ import torch
 from safetensors.numpy import save_file
 from safetensors.torch import save_file as save_tensors
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.errors import InputError, OutputError
 from lmreach.models.decode import greedy
 from lmreach.runs.certificates.judge import judge, read_target, read_vectors
@@ -53,7 +53,7 @@ def test_a_run_of_the_same_model_is_compared_with(random_model, vectors, emitted
         budget_s=None,
         support_positions=0,
         decoder_cells=False,
-        cram=CramConfig(strings=3, max_steps=30, n_max=6),
+        cram=CramPlan(strings=3, max_steps=30, n_max=6),
     )
     run = run_study(config, tmp_path / "run").folder
     (entry,) = judge(random_model, vectors, emitted, run=run).curve

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.config.training import CopyTrainConfig
 from lmreach.errors import InputError, OutputError
 from lmreach.models.load import load
@@ -183,7 +183,7 @@ def test_a_study_asks_for_copies_if_told_to(
         targets=("random",),
         support_positions=0,
         decoder_cells=False,
-        cram=CramConfig(strings=1, max_steps=1, n_max=1),
+        cram=CramPlan(strings=1, max_steps=1, n_max=1),
     )
     run.run_study(config, tmp_path / "run")
     results = json.loads((tmp_path / "run" / "results.json").read_text())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.engine.store import Proof, Store, read_certificate
 from lmreach.errors import InputError, ModelError, OutputError
 from lmreach.progress import Silent
@@ -23,7 +23,7 @@ QUICK = StudyConfig(
     budget_s=None,
     support_positions=256,
     decoder_cells=False,
-    cram=CramConfig(strings=4, max_steps=60, patience=30, n_max=12, search_dtype="float32", batch_size=1),
+    cram=CramPlan(strings=4, max_steps=60, patience=30, n_max=12, search_dtype="float32", batch_size=1),
 )
 
 
@@ -149,7 +149,7 @@ def test_equal_strings_are_all_run_and_counted(tmp_path: Path) -> None:
             "targets": ("random",),
             "support_positions": 0,
             "relative_width": None,
-            "cram": CramConfig(strings=600, n_max=1, max_steps=20, patience=20),
+            "cram": CramPlan(strings=600, n_max=1, max_steps=20, patience=20),
         }
     )
     (entry,) = results_of(run_study(config, tmp_path / "run").folder)["results"]["accessibility"]
@@ -163,7 +163,7 @@ def test_a_cell_ends_early_and_resumes_to_the_same_end(tmp_path: Path) -> None:
             "m": (1,),
             "targets": ("random",),
             "support_positions": 0,
-            "cram": CramConfig(strings=600, n_max=1, max_steps=5, patience=5),
+            "cram": CramPlan(strings=600, n_max=1, max_steps=5, patience=5),
         }
     )
     folder = run_study(config, tmp_path / "run", command="lmreach test").folder
@@ -225,7 +225,7 @@ def test_a_false_certificate_is_found(finished: Path, tmp_path: Path) -> None:
         ({"m": (1, 600)}, InputError, "512"),
         ({"targets": ("ids:none.txt",)}, InputError, "no file"),
         ({"targets": ("randm",)}, InputError, "random, self"),
-        ({"cram": CramConfig(bos="before")}, InputError, "start token"),
+        ({"cram": CramPlan(bos="before")}, InputError, "start token"),
         ({"limit_dtype": "float17"}, InputError, "float16"),
     ],
 )
@@ -383,7 +383,7 @@ def test_single_lengths_resume_to_the_same_end(at_lengths: Path, tmp_path: Path)
 
 
 def test_lengths_are_chosen_where_none_are_asked_for(tmp_path: Path) -> None:
-    cram = CramConfig(protocol="fixed", strings=16, n_max=20, max_steps=40, patience=20)
+    cram = CramPlan(protocol="fixed", strings=16, n_max=20, max_steps=40, patience=20)
     config = LENGTHS.model_copy(update={"cram": cram, "m": (1,)})
     folder = run_study(config, tmp_path / "run", command="lmreach test").folder
     (entry,) = results_of(folder)["results"]["accessibility"]
@@ -396,7 +396,7 @@ def test_lengths_are_chosen_where_none_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_the_published_protocol_is_labelled_and_claims_nothing(tmp_path: Path) -> None:
-    cram = CramConfig(protocol="published", length=(2, 6), strings=4, lr=0.3, max_steps=80, patience=40)
+    cram = CramPlan(protocol="published", length=(2, 6), strings=4, lr=0.3, max_steps=80, patience=40)
     folder = run_study(LENGTHS.model_copy(update={"cram": cram}), tmp_path / "run").folder
     results = results_of(folder)
     assert results["config"]["cram"]["lr_end"] == 0.3
@@ -417,11 +417,11 @@ def test_the_published_protocol_is_labelled_and_claims_nothing(tmp_path: Path) -
 
 
 def test_published_defaults_are_the_published_ones() -> None:
-    cram = CramConfig(protocol="published")
+    cram = CramPlan(protocol="published")
     assert (cram.max_steps, cram.patience, cram.strings, cram.lr, cram.beta1) == (3000, 500, 20, 0.01, 0.9)
-    assert CramConfig.model_validate(cram.model_dump()) == cram
-    assert CramConfig(protocol="published", max_steps=7).max_steps == 7
-    assert CramConfig(protocol="fixed").max_steps == CramConfig().max_steps
+    assert CramPlan.model_validate(cram.model_dump()) == cram
+    assert CramPlan(protocol="published", max_steps=7).max_steps == 7
+    assert CramPlan(protocol="fixed").max_steps == CramPlan().max_steps
 
 
 @pytest.mark.parametrize(
@@ -437,5 +437,5 @@ def test_published_defaults_are_the_published_ones() -> None:
 )
 def test_what_a_protocol_has_no_use_for_is_refused(tmp_path: Path, cram: dict, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        run_study(LENGTHS.model_copy(update={"cram": CramConfig(**cram)}), tmp_path / "run")
+        run_study(LENGTHS.model_copy(update={"cram": CramPlan(**cram)}), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -1,12 +1,12 @@
 """What a run's optimiser is given: chosen once, kept for a resume, and nothing for the published protocol."""
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.runs.study.search import prepare
 
 
 def test_the_record_gives_the_same_search_again(random_model) -> None:
-    first = prepare(random_model, CramConfig(), m=1)
-    again = prepare(random_model, CramConfig(), m=1, kept=first.record)
+    first = prepare(random_model, CramPlan(), m=1)
+    again = prepare(random_model, CramPlan(), m=1, kept=first.record)
     assert first.config.start_scale is not None
     assert again.config == first.config
     assert again.record == first.record
@@ -15,26 +15,26 @@ def test_the_record_gives_the_same_search_again(random_model) -> None:
 
 def test_a_record_in_another_format_is_followed(random_model) -> None:
     kept = {"dtype": "bfloat16", "attention": "eager", "start_scale": 10.0}
-    found = prepare(random_model, CramConfig(), m=1, kept=kept)
+    found = prepare(random_model, CramPlan(), m=1, kept=kept)
     assert str(found.model.dtype) == "torch.bfloat16"
     assert found.model.model.config._attn_implementation == "eager"
     assert found.config.start_scale == 10.0
 
 
 def test_a_length_that_was_asked_for_is_not_probed(random_model) -> None:
-    found = prepare(random_model, CramConfig(start_scale=3.0), m=1)
+    found = prepare(random_model, CramPlan(start_scale=3.0), m=1)
     assert found.config.start_scale == found.record["start_scale"] == 3.0
     assert "probe_of_start" not in found.record
 
 
 def test_no_time_leaves_the_length_of_real_inputs(random_model) -> None:
-    found = prepare(random_model, CramConfig(), m=1, seconds=0.0)
+    found = prepare(random_model, CramPlan(), m=1, seconds=0.0)
     assert found.config.start_scale == 1.0
     assert found.record["probe_of_start"]["mean_reach"] == {}
 
 
 def test_the_published_protocol_is_left_as_it_is(random_model) -> None:
-    config = CramConfig(protocol="published")
+    config = CramPlan(protocol="published")
     found = prepare(random_model, config, m=1)
     assert found.model is random_model
     assert found.config == config

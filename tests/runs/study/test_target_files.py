@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.runs.study.run import resume_study, run_study
 
 
@@ -20,7 +20,7 @@ def test_results_and_page_hold_no_path(tmp_path: Path) -> None:
         budget_s=None,
         support_positions=0,
         decoder_cells=False,
-        cram=CramConfig(strings=2, max_steps=3, n_max=4),
+        cram=CramPlan(strings=2, max_steps=3, n_max=4),
     )
     run = run_study(config, tmp_path / "run").folder
     for name in ("results.json", "report.html"):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from lmreach.config import Bos, CramConfig
+from lmreach.config import Bos, OptimiserConfig
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.cram import CramResult, check_lengths, cram
 from lmreach.experiments.reach.reachability import reachability_of
@@ -110,7 +110,7 @@ def search(
     model: LoadedModel,
     ids: Int[np.ndarray, " n"],
     ms: Sequence[int],
-    config: CramConfig,
+    config: OptimiserConfig,
     *,
     budget_s: float,
     part: int = 0,
@@ -166,7 +166,7 @@ def _search_one(
     model: LoadedModel,
     ids: Int[np.ndarray, " n"],
     m: int,
-    config: CramConfig,
+    config: OptimiserConfig,
     seconds: float,
     part: int,
     stop: Callable[[], bool],

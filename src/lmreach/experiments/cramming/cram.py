@@ -25,7 +25,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lmreach.config import CramConfig
+from lmreach.config import CramSettings, OptimiserConfig
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.buckets import MOST, buckets
 from lmreach.experiments.cramming.competitors import FROM_ROWS, Competitors, score_among
@@ -114,7 +114,7 @@ class StepReport:
     prefixes: tuple[int, ...]
 
 
-def check_lengths(model: LoadedModel, m: int, n: int, config: CramConfig) -> None:
+def check_lengths(model: LoadedModel, m: int, n: int, config: CramSettings) -> None:
     """Refuse m or n that cannot be run, before the first step.
 
     Raises
@@ -141,7 +141,7 @@ def cram(
     model: LoadedModel,
     targets: Int[np.ndarray, "strings n"],
     m: int,
-    config: CramConfig,
+    config: OptimiserConfig,
     *,
     generators: Sequence[np.random.Generator],
     batch_size: int,
@@ -192,7 +192,7 @@ def cram(
         there are fewer generators than strings.
     """
     strings, n = targets.shape
-    check_protocol(config)
+    check_settings(config)
     check_lengths(model, m, n, config)
     if len(generators) != strings:
         raise InputError(problem(f"{strings} generators", f"{len(generators)}", "pass one per string"))
@@ -212,11 +212,11 @@ def cram(
     return sorted(run.finished, key=lambda result: result.index)
 
 
-def check_protocol(config: CramConfig) -> None:
-    """Refuse the published protocol: its settings mean other things here, and its trials are other trials."""
-    if config.protocol == "published":
-        remedy = "call experiments.cramming.published.cram_published, or run_study with this config"
-        raise InputError(problem("protocol frontier or fixed", "published", remedy))
+def check_settings(config: CramSettings) -> None:
+    """Refuse a plan: what is left open in it has to be found first, and the published protocol is another."""
+    if not isinstance(config, OptimiserConfig):
+        remedy = "pass what its optimiser(start_scale) gives"
+        raise InputError(problem("an OptimiserConfig", f"a {type(config).__name__}", remedy))
 
 
 class _Run:
@@ -228,7 +228,7 @@ class _Run:
         search: LoadedModel,
         targets: Int[np.ndarray, "strings n"],
         m: int,
-        config: CramConfig,
+        config: OptimiserConfig,
         generators: Sequence[np.random.Generator],
         on_result: Callable[[CramResult], None] | None,
     ) -> None:
@@ -438,7 +438,7 @@ class _Run:
         """Start at m real input vectors drawn at random, made as long as asked."""
         ids = self.generators[index].choice(self.model.plain_ids, size=self.m)
         real = self.model.input_vectors(torch.from_numpy(ids).to(self.model.device)).detach().float()
-        return (self.config.start_scale or 1.0) * real
+        return self.config.start_scale * real
 
     def _first_frontier(self) -> int:
         return self.n if self.config.protocol == "fixed" else min(self.n, self._block)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lmreach.config import CramConfig
+from lmreach.config import CramSettings
 
 # Tokens of a block: at least these, or one for so many coordinates of the vectors. Blocks of six to nine
 # tenths of the reach did best, and the reach in random tokens was one token for 15 to 65 coordinates.
@@ -23,7 +23,7 @@ _WON = 0.75
 CLOSING, CLOSED = 0.5, 0.9
 
 
-def block_length(config: CramConfig, m: int, width: int) -> int:
+def block_length(config: CramSettings, m: int, width: int) -> int:
     """Return how many tokens a block has: what was asked for, or what suits m vectors of ``width``."""
     return config.lookahead or max(_LEAST, m * width // _COORDINATES)
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 
 _ADAM_EPS = 1e-12
 _TINY = torch.finfo(torch.float32).tiny
@@ -101,7 +101,7 @@ class Rows:
         second = self.moment2 / (1 - beta2**count)
         self.vectors = self.vectors - rate[:, None, None] * coming / (second.sqrt() + _ADAM_EPS)
 
-    def done(self, n: int, config: CramConfig, *, earliest: float = 0.0) -> Bool[Tensor, " r"]:
+    def done(self, n: int, config: OptimiserConfig, *, earliest: float = 0.0) -> Bool[Tensor, " r"]:
         """Return which rows are finished: all solved, out of steps or patience, or not finite.
 
         No row gives up before the step ``earliest``.

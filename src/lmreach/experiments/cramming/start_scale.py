@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from lmreach.config import CramConfig
-from lmreach.experiments.cramming.cram import check_protocol, cram
+from lmreach.config import OptimiserConfig
+from lmreach.experiments.cramming.cram import check_settings, cram
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.loaded import LoadedModel
 
@@ -59,7 +59,7 @@ class StartScale:
 
 def choose_start_scale(
     model: LoadedModel,
-    config: CramConfig,
+    config: OptimiserConfig,
     *,
     m: int = 1,
     search: LoadedModel | None = None,
@@ -88,7 +88,7 @@ def choose_start_scale(
     8 uniformly random strings, 40 steps with the decay of the step size within them; all scales see the same
     strings and the same directions.
     """
-    check_protocol(config)
+    check_settings(config)
     room = model.facts.context
     n = 32 * m if room is None else min(32 * m, max(1, room // 2 - m))
     ids = draw(model, "random", _STRINGS, n, seed=_SEED).ids

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.engine.run import open_run
 from lmreach.engine.store import read_certificate
 from lmreach.errors import InputError, problem
@@ -25,7 +25,7 @@ def is_reachable(
     *,
     ms: tuple[int, ...] = (1, 2, 4, 8),
     runs: tuple[Path, ...] = (),
-    config: CramConfig = CramConfig(),  # noqa: B008  (frozen)
+    config: OptimiserConfig = OptimiserConfig(),  # noqa: B008  (frozen)
     budget_s: float = 300.0,
     part: int = 0,
     progress: Progress | None = None,

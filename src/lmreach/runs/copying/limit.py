@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.models.loaded import LoadedModel
 from lmreach.runs.study.search import prepare
@@ -34,14 +34,14 @@ def cram_strings(
     context = model.facts.context
     room = _MOST if context is None else min(_MOST, context - m)
     limit = max(1, min(_PER_VECTOR * m, room))
-    config = CramConfig(strings=strings, max_steps=steps, n_max=limit, seed=seed)
+    config = CramPlan(strings=strings, max_steps=steps, n_max=limit, seed=seed)
     search = prepare(model, config, m=m, stop=stop)
     drawn = [np.random.default_rng([seed, 12, i]).integers(symbols.size, size=limit) for i in range(strings)]
     found = cram(
         model,
         symbols[np.stack(drawn)],
         m,
-        search.config,
+        search.optimiser,
         generators=[np.random.default_rng([seed, 13, m, i]) for i in range(strings)],
         batch_size=strings,
         search=search.model,
@@ -49,7 +49,7 @@ def cram_strings(
     )
     if len(found) < strings:
         return None
-    return cram_entry(m, limit, found) | {"start_scale": search.config.start_scale}
+    return cram_entry(m, limit, found) | {"start_scale": search.optimiser.start_scale}
 
 
 def cram_entry(m: int, limit: int, found: list[CramResult]) -> dict[str, Any]:

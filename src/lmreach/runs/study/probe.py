@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.cramming.frontier import block_length
 from lmreach.experiments.targets.draw import draw
@@ -17,7 +17,7 @@ _FRONTIER_GROWTH = 2.0
 
 
 def seconds_per_string(
-    model: LoadedModel, config: CramConfig, *, rows: int, search: LoadedModel | None = None
+    model: LoadedModel, config: OptimiserConfig, *, rows: int, search: LoadedModel | None = None
 ) -> float:
     """Return a rough cost in seconds of one string at m = 1, from a few steps of ``rows`` random strings.
 

@@ -1,12 +1,12 @@
 """Which settings a cramming protocol has no use for."""
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.errors import InputError, problem
 
 __all__ = ["check_protocol"]
 
 
-def check_protocol(asked: CramConfig) -> None:
+def check_protocol(asked: CramPlan) -> None:
     """Refuse settings that the chosen protocol has no use for.
 
     Raises
@@ -21,14 +21,14 @@ def check_protocol(asked: CramConfig) -> None:
         _check_published(asked)
 
 
-def _check_frontier(asked: CramConfig) -> None:
+def _check_frontier(asked: CramPlan) -> None:
     if asked.length:
         got = f"--length {asked.length[0]} with frontier"
         remedy = "add --protocol fixed, or use --n-max"
         raise InputError(problem("lengths only where they are tried one by one", got, remedy))
 
 
-def _check_published(asked: CramConfig) -> None:
+def _check_published(asked: CramPlan) -> None:
     odd = [
         name
         for name, changed in (

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.experiments.cramming.cram import CramResult
 from lmreach.experiments.cramming.information import target_bits
 from lmreach.experiments.cramming.published import PublishedTrial
@@ -83,7 +83,7 @@ def bits_record(
     }
 
 
-def claim(facts: ModelFacts, one: CramResult, *, m: int, config: CramConfig) -> dict[str, str]:
+def claim(facts: ModelFacts, one: CramResult, *, m: int, config: CramPlan) -> dict[str, str]:
     """Return what a certificate claims, and of which model and prompt."""
     return {
         "claim": "greedy decoding from these vectors emits these ids",

@@ -47,7 +47,7 @@ def choose_rounds(
     size = _ROUND_WITHOUT_BUDGET
     if remaining is not None:
         say("timing one step")
-        each = seconds_per_string(model, search.config, rows=_ROUND_SIZES[0], search=search.model)
+        each = seconds_per_string(model, search.optimiser, rows=_ROUND_SIZES[0], search=search.model)
         weight = each * sum(config.m) * len(config.targets)
         size = next((s for s in _ROUND_SIZES if 2 * s * weight <= remaining), _ROUND_SIZES[-1])
     return ReachSchedule.of(config.targets, config.m, asked.strings, size, config.relative_width)

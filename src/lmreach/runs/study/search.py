@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan, OptimiserConfig
 from lmreach.experiments.cramming.start_scale import choose_start_scale
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy, twin, untimed
@@ -23,19 +23,25 @@ class Search:
     model
         The copy that steps are taken on, or the model itself.
     config
-        The settings with nothing left to be found.
+        The plan, its starts as long as was found.
     record
         What was chosen and from what, JSON-ready; handed in again it gives the same search.
     """
 
     model: LoadedModel
-    config: CramConfig
+    config: CramPlan
     record: dict[str, Any]
+
+    @property
+    def optimiser(self) -> OptimiserConfig:
+        """What each string is run with; starts are as long as real inputs where no time was left to look."""
+        scale = self.config.start_scale
+        return self.config.optimiser(1.0 if scale is None else scale)
 
 
 def prepare(
     model: LoadedModel,
-    config: CramConfig,
+    config: CramPlan,
     *,
     m: int,
     kept: dict[str, Any] | None = None,
@@ -79,7 +85,7 @@ def prepare(
     record = found.as_dict()
     scale = config.start_scale
     if scale is None:
-        probe = choose_start_scale(model, config, m=m, search=found.model, stop=over)
+        probe = choose_start_scale(model, config.optimiser(1.0), m=m, search=found.model, stop=over)
         scale, record["probe_of_start"] = probe.scale, probe.as_dict()
     record |= {"start_scale": scale, "seconds": round(time.monotonic() - begun, 1)}
     return Search(found.model, config.model_copy(update={"start_scale": scale}), record)

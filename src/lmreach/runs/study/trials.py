@@ -130,7 +130,7 @@ class Cramming:
             self.model,
             missing.ids,
             missing.chunk.condition.m,
-            self.search.config,
+            self.search.optimiser,
             generators=[key_seed(key, 0) for key in missing.keys],
             batch_size=batch_size,
             search=self.search.model,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.copying import CopyConfig
 from lmreach.engine import folder as folders
@@ -63,7 +63,7 @@ def test_what_was_begun_is_opened_and_goes_on(kind: RunKind, tmp_path: Path) -> 
     ("change", "said"),
     [
         ({"m": (2,)}, r"another m \(\[2\] instead of \[1\]\)"),
-        ({"cram": CramConfig(seed=3)}, r"another cram.seed \(3 instead of 0\)"),
+        ({"cram": CramPlan(seed=3)}, r"another cram.seed \(3 instead of 0\)"),
         ({"budget_s": 1.0}, None),
         ({"budget_s": None}, None),
     ],

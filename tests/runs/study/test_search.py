@@ -7,8 +7,10 @@ from lmreach.runs.study.search import prepare
 def test_the_record_gives_the_same_search_again(random_model) -> None:
     first = prepare(random_model, CramPlan(), m=1)
     again = prepare(random_model, CramPlan(), m=1, kept=first.record)
-    assert first.config.start_scale is not None
-    assert again.config == first.config
+    assert first.start_scale is not None
+    assert again.config == first.config == CramPlan()
+    assert again.optimiser == first.optimiser
+    assert again.optimiser.start_scale == first.start_scale
     assert again.record == first.record
     assert again.model is first.model is random_model
 
@@ -18,18 +20,18 @@ def test_a_record_in_another_format_is_followed(random_model) -> None:
     found = prepare(random_model, CramPlan(), m=1, kept=kept)
     assert str(found.model.dtype) == "torch.bfloat16"
     assert found.model.model.config._attn_implementation == "eager"
-    assert found.config.start_scale == 10.0
+    assert found.optimiser.start_scale == 10.0
 
 
 def test_a_length_that_was_asked_for_is_not_probed(random_model) -> None:
     found = prepare(random_model, CramPlan(start_scale=3.0), m=1)
-    assert found.config.start_scale == found.record["start_scale"] == 3.0
+    assert found.optimiser.start_scale == found.record["start_scale"] == 3.0
     assert "probe_of_start" not in found.record
 
 
 def test_no_time_leaves_the_length_of_real_inputs(random_model) -> None:
     found = prepare(random_model, CramPlan(), m=1, seconds=0.0)
-    assert found.config.start_scale == 1.0
+    assert found.optimiser.start_scale == 1.0
     assert found.record["probe_of_start"]["mean_reach"] == {}
 
 

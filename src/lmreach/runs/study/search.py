@@ -23,7 +23,7 @@ class Search:
     model
         The copy that steps are taken on, or the model itself.
     config
-        The plan, its starts as long as was found.
+        The plan as it was asked for: what was found stands in the record.
     record
         What was chosen and from what, JSON-ready; handed in again it gives the same search.
     """
@@ -35,8 +35,13 @@ class Search:
     @property
     def optimiser(self) -> OptimiserConfig:
         """What each string is run with; starts are as long as real inputs where no time was left to look."""
-        scale = self.config.start_scale
+        scale = self.start_scale
         return self.config.optimiser(1.0 if scale is None else scale)
+
+    @property
+    def start_scale(self) -> float | None:
+        """Length of the first vectors, found or asked for; None: the protocol's own, or nothing was found."""
+        return self.record.get("start_scale", self.config.start_scale)
 
 
 def prepare(
@@ -71,7 +76,7 @@ def prepare(
         return Search(model, config, {"dtype": _name(model), "attention": None, "start_scale": None})
     if kept is not None:
         copied = _as_kept(model, kept)
-        return Search(copied, config.model_copy(update={"start_scale": kept["start_scale"]}), kept)
+        return Search(copied, config, kept)
     ends = None if seconds is None else begun + seconds
 
     def over() -> bool:
@@ -88,7 +93,7 @@ def prepare(
         probe = choose_start_scale(model, config.optimiser(1.0), m=m, search=found.model, stop=over)
         scale, record["probe_of_start"] = probe.scale, probe.as_dict()
     record |= {"start_scale": scale, "seconds": round(time.monotonic() - begun, 1)}
-    return Search(found.model, config.model_copy(update={"start_scale": scale}), record)
+    return Search(found.model, config, record)
 
 
 def _as_kept(model: LoadedModel, kept: dict[str, Any]) -> LoadedModel:

@@ -10,7 +10,7 @@ from accelerate.utils import find_executable_batch_size
 from jaxtyping import Int
 
 from lmreach.engine.clock import Clock
-from lmreach.engine.keys import cram_key, key_seed, occurrences
+from lmreach.engine.keys import cram_key, key_seed, occurrences, record_version
 from lmreach.engine.store import Proof, Store
 from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.experiments.cramming.published import PublishedSettings, PublishedTrial, cram_published
@@ -95,7 +95,7 @@ class Cramming:
         """Return the keys of all strings of a chunk, and those of its strings that were not run yet."""
         n = chunk.n or self.strings.limit(chunk.condition.m)
         drawn = self.strings.ids(chunk.condition.target)[: chunk.last, :n]
-        ids, facts = drawn[chunk.first :], self.model.facts
+        ids, facts, version = drawn[chunk.first :], self.model.facts, record_version(self.store)
         keys = [
             cram_key(
                 fingerprint=facts.fingerprint,
@@ -104,6 +104,8 @@ class Cramming:
                 target=row,
                 config=self.search.config,
                 occurrence=earlier,
+                version=version,
+                start_scale=self.search.start_scale,
             )
             for row, earlier in zip(ids, occurrences(drawn)[chunk.first :], strict=True)
         ]

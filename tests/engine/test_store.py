@@ -100,7 +100,7 @@ from pathlib import Path
 from lmreach.engine.store import Store
 who, folder = sys.argv[1:3]
 with Store(Path(folder)) as store:
-    for i in range(100):
+    for i in range(5000):
         store.add(f"{who}-{i:03d}", "cell", {"text": who * 25000, "i": i})
         print(i, flush=True)
 """

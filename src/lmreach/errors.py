@@ -22,3 +22,20 @@ class OutputError(LmreachError):
 def problem(expected: str, got: str, remedy: str) -> str:
     """Compose the one-line message that every error of this package carries."""
     return f"expected {expected}; got {got}; {remedy}"
+
+
+_OUT_OF_MEMORY = (
+    "out of memory",  # CUDA, HIP, XPU, MPS
+    "can't allocate memory",  # torch on a CPU
+    "not enough memory",
+    "bad allocation",
+    "No executable batch size found",  # accelerate, after one row was too many
+)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Say whether an error means that memory ran out, on whatever device and in whatever library."""
+    if isinstance(error, MemoryError):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and any(words in text for words in _OUT_OF_MEMORY)

@@ -9,9 +9,10 @@ from cyclopts import App, CycloptsError
 from pydantic import ValidationError
 
 from lmreach import __version__
+from lmreach.cli.console import show_anything
 from lmreach.cli.words import check, said
 from lmreach.config.given import explained
-from lmreach.errors import LmreachError
+from lmreach.errors import LmreachError, out_of_memory, problem
 
 _HELP = """Which outputs can a language model be made to produce, how many, and how long can they get?
 
@@ -62,7 +63,11 @@ app.command("lmreach.cli.config:config", name="config", help="Settings of a comm
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 a claim did not hold, 2 bad input, 130 interrupted."""
+    """Run the command line and exit.
+
+    0: done; 1: a claim did not hold, or a round failed; 2: bad input; 130: interrupted; 143: SIGTERM.
+    """
+    show_anything()
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -77,6 +82,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("lmreach: interrupted", file=sys.stderr)
         code = 130
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        wanted = "memory for this model and question"
+        remedy = "use a smaller --batch-size, fewer vectors, --dtype bfloat16, or a larger machine"
+        code = _refuse(problem(wanted, str(error) or "none left", remedy), debug)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0

@@ -11,6 +11,7 @@ from lmreach.cli.options import Census, Fresh, Json, NoProgress, Out, Quiet
 from lmreach.config import CensusConfig, ReachableConfig
 from lmreach.config.settings import Seconds, several
 from lmreach.errors import InputError, problem
+from lmreach.files import check_place
 
 if TYPE_CHECKING:
     from lmreach.engine.run import RunEnd
@@ -59,6 +60,8 @@ def census(
         tiny:llama,width=3,vocab=8,layers=1,bits=8,seed=0 (also gpt2 and mamba; positions=0, train=300).
     """
     _one_question(config, is_reachable)
+    if missing is not None:
+        check_place(Path(missing), remedy="choose another place for --missing")
     if is_reachable is not None:
         from lmreach.config.given import configure
         from lmreach.engine.provenance import command_line
@@ -133,7 +136,7 @@ def _search(
     show(answer, json=json)
     if answer.interrupted and answer.folder is not None:
         print(f"lmreach: interrupted; go on with: lmreach resume {answer.folder}", file=sys.stderr)
-        return 130
+        return stop.code
     return 0
 
 

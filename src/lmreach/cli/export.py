@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from lmreach.files import check_place
+
 
 def export(
     certificate: str,
@@ -32,6 +34,7 @@ def export(
     )
 
     found = open_certificate(Path(certificate), model)
+    check_place(Path(out))
     if format == "peft":
         path = export_peft(found, load_for(found), Path(out))
     else:

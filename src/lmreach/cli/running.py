@@ -62,7 +62,7 @@ def watch(
         print(f"lmreach: {failed}", file=sys.stderr)
     if end.interrupted:
         print(f"lmreach: interrupted; go on with: lmreach resume {end.folder}", file=sys.stderr)
-        return 130
+        return stop.code
     return 1 if end.failed else 0
 
 

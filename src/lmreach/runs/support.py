@@ -8,6 +8,7 @@ from lmreach.config.given import configure
 from lmreach.experiments.states.file import saved_support, write_support
 from lmreach.experiments.states.stream import HiddenSupport
 from lmreach.experiments.states.support import SupportReport, measure_support, prompt_lengths
+from lmreach.files import check_place
 from lmreach.maths.bounds import limits
 from lmreach.maths.precision import number_format
 from lmreach.models.load import ModelLike, load
@@ -46,6 +47,8 @@ def support(
     """
     asked, watched = configure(SupportConfig, config, settings), progress or Silent()
     number_format(asked.limit_dtype)
+    if out is not None:
+        check_place(Path(out))
     loaded = load(model, asked.load, progress=watched.note)
     kinds, context = asked.prompts, loaded.facts.context
     lengths = tuple(sorted(set(asked.lengths or prompt_lengths(context, asked.positions, len(kinds)))))

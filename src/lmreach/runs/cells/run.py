@@ -11,6 +11,7 @@ from lmreach.config.given import configure
 from lmreach.experiments.cells.decoder import Decoder, decoder_of
 from lmreach.experiments.cells.rare import RareStopped
 from lmreach.experiments.states.file import SavedSupport
+from lmreach.files import check_place
 from lmreach.models.load import ModelLike, load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
@@ -55,6 +56,8 @@ def cells(
         Settings that contradict each other, or a model, text or support file that cannot be used.
     """
     asked, watched = configure(CellsConfig, config, settings), progress or Silent()
+    if asked.map and out is not None:
+        check_place(Path(out))
     loaded = load(model, asked.load, progress=watched.note)
     work = _Work(loaded, decoder_of(loaded), asked, watched, stop)
     found = CellsResults(

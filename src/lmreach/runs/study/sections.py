@@ -107,7 +107,8 @@ class Sections:
         except PassStopped:
             self._left_out("census of outputs", "no prompts were through within its share of the budget")
             return None
-        self.store.put_meta("census_of_tokens", counted)
+        if not self.clock.stopped():
+            self.store.put_meta("census_of_tokens", counted)
         return counted
 
     def copying(self) -> dict[str, Any] | None:

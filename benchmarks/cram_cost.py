@@ -26,6 +26,7 @@ from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.cramming.published import PublishedSettings, cram_published
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
+from lmreach.results import Interval
 from lmreach.runs.study.search import prepare
 from lmreach.stats.accessibility import half_length
 
@@ -121,7 +122,11 @@ def main() -> None:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
-    part = {"ours": n50.as_dict(), "seconds": round(ours, 1), "processor_seconds": round(spent, 1)}
+    part = {
+        "ours": Interval.from_object(n50).model_dump(),
+        "seconds": round(ours, 1),
+        "processor_seconds": round(spent, 1),
+    }
     print(json.dumps({**head, **part}), flush=True)
     base = published(model, words.m, words, PublishedSettings(max_steps=words.baseline_steps))
     print(json.dumps({**base, "ratio": round(base["processor_seconds_for_20"] / spent, 1)}))

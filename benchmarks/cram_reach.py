@@ -31,6 +31,7 @@ from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy
+from lmreach.results import Interval
 from lmreach.stats.accessibility import half_length
 
 # Loss of a position from: lead of the target over the log-sum of the rest, its margin over the largest of the
@@ -351,7 +352,7 @@ def main() -> None:
                     "start_scale": words.start_scale,
                     "steps_in": str(search.dtype).removeprefix("torch."),
                     "variant": name,
-                    "n50": n50.as_dict(),
+                    "n50": Interval.from_object(n50).model_dump(),
                     "mean_reach": round(float(reach.mean()), 2),
                     "standard_error": round(float(reach.std() / len(reach) ** 0.5), 2),
                     "positions_per_string": round(cost),

@@ -18,6 +18,7 @@ from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
 from lmreach.models.search_copy import search_copy
+from lmreach.results import Interval
 from lmreach.stats.accessibility import half_length
 
 
@@ -56,7 +57,9 @@ def main() -> None:
                     "targets": words.targets,
                     "settings": json.loads(text),
                     "search": search.as_dict(),
-                    "n50": half_length(reach, reach >= ids.shape[1], limit=ids.shape[1]).as_dict(),
+                    "n50": Interval.from_object(
+                        half_length(reach, reach >= ids.shape[1], limit=ids.shape[1])
+                    ).model_dump(),
                     "median_reach": float(np.median(reach)),
                     "mean_reach": round(float(reach.mean()), 2),
                     "reaches": sorted(reach.tolist()),

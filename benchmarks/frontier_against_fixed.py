@@ -20,6 +20,7 @@ from lmreach.engine.keys import key_seed
 from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
+from lmreach.results import Interval
 from lmreach.runs.study.search import prepare
 from lmreach.stats.accessibility import half_length
 from lmreach.stats.survival import clopper_pearson
@@ -78,7 +79,7 @@ def main() -> None:
             {
                 **head,
                 "protocol": "frontier",
-                "n50": n50.as_dict(),
+                "n50": Interval.from_object(n50).model_dump(),
                 "steps": steps,
                 "processor_seconds": round(seconds, 1),
             }

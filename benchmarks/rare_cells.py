@@ -10,6 +10,7 @@ predicted ratio of slopes, and what a plain sample that drops unhit cells would 
 import argparse
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -52,16 +53,22 @@ def main() -> None:
     scores = gaussian_scores(decoder)
     cells = rare_cells(scores, np.concatenate(list(drawn.values())), rng=rng)
     for token in cells.tokens:
-        say(text=model.text([token.id]), words=token.share.words(), **token.as_dict())
+        say(
+            text=model.text([token.id]),
+            words=token.share.words(),
+            **asdict(token.share),
+            id=token.id,
+            seconds=token.seconds,
+        )
     shares = cells.by_id()
     means = {name: mean_log_share(ids, shares, name=name) for name, ids in drawn.items()}
     packing = Ball(decoder.width, 1.0).log_packing(unit_roundoff("float16"))
     for mean in means.values():
-        say(mean=mean.as_dict(), limit=cell_limit(packing, mean).as_dict())
+        say(mean=asdict(mean), limit=asdict(cell_limit(packing, mean)))
     for name in set(means) - {"uniform"}:
-        say(ratio=slope_ratio(means[name], means["uniform"]).as_dict())
+        say(ratio=asdict(slope_ratio(means[name], means["uniform"])))
     hits = hit_cells(plain_hits(scores, words.plain, rng=rng))
-    say(dropped=hits.as_dict(), bias_nats=hits.bias(means["uniform"]))
+    say(dropped=asdict(hits), bias_nats=hits.bias(means["uniform"]))
     uniform = set(drawn["uniform"].tolist())
     say(
         model=model.facts.name,

@@ -16,6 +16,7 @@ import torch
 from lmreach.experiments.cells.decoder import decoder_of
 from lmreach.experiments.reach.reachability import judge_of, reachability, region_of
 from lmreach.models.load import load
+from lmreach.runs.cells.parts import judged
 
 
 def main() -> None:
@@ -43,10 +44,10 @@ def main() -> None:
 
     region = region_of(decoder, words.support)
     found = reachability(decoder, region, judge=judge_of(model), tokens=tokens, on_progress=progress)
-    record = found.as_dict()
+    record = judged(found, {}).model_dump(mode="json")
     certificates = record.pop("certificates")
     record["certificate_bounds"] = [one["bound"] for one in certificates.values()][:20]
-    for verdict in ("tie-only", "unreachable", "undetermined"):
+    for verdict in ("tie_only", "unreachable", "undetermined"):
         record[verdict] = record[verdict][:40]
     share = {n: found.share_removed(n, verdicts=("unreachable", "tie-only")) for n in (1, 16, 128, 1024)}
     print(

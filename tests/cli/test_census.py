@@ -44,7 +44,7 @@ def test_json_is_the_results_file(
     code, text, err = said(capsys, *words)
     assert (code, err) == (0, "")
     assert text == (tmp_path / "run" / "results.json").read_text()
-    assert json.loads(text)["results"]["census"]["grids"][0]["prompts"] == 9
+    assert json.loads(text)["census"]["grids"][0]["prompts"] == 9
 
 
 def test_real_prompts_are_counted_and_the_report_can_be_made_again(

@@ -284,7 +284,7 @@ def test_lengths_are_given_one_by_one(capsys: pytest.CaptureFixture[str], tmp_pa
     with pytest.raises(SystemExit) as end:
         main(["cram", "builtin:random", *words, "--json", "--no-progress", "--out", out])
     assert end.value.code == 0
-    (entry,) = json.loads(capsys.readouterr().out)["results"]["accessibility"]
+    (entry,) = json.loads(capsys.readouterr().out)["accessibility"]
     assert entry["points"]["n"] == [2, 5]
     assert entry["points"]["tried"] == [2, 2]
     with pytest.raises(SystemExit):

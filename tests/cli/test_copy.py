@@ -44,7 +44,7 @@ def test_a_copier_is_trained_and_measured(tmp_path: Path, capsys: pytest.Capture
     found = results(tmp_path / "run")
     assert found["config"]["train"]["kind"] == "nope"
     assert found["config"]["train"]["letters"] == "a-e"
-    assert [one["length"] for one in found["results"]["copying"]["lengths"]] == [1, 4]
+    assert [one["length"] for one in found["copying"]["lengths"]] == [1, 4]
     assert (tmp_path / "run" / "report.html").is_file()
 
 
@@ -62,8 +62,8 @@ def test_json_is_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert run(*asked, "--json", "-q", "--out", str(tmp_path / "run")) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown == results(tmp_path / "run")
-    assert shown["results"]["copying"]["decoding"] == "teacher_forced"
-    assert shown["results"]["copying"]["training"] is None
+    assert shown["copying"]["decoding"] == "teacher_forced"
+    assert shown["copying"]["training"] is None
 
 
 def test_an_n_gram_task_begins_with_strings_it_can_be_asked_about(tmp_path: Path) -> None:

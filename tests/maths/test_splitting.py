@@ -1,6 +1,7 @@
 """Log probabilities of polyhedra: closed forms down to exp(-200), coverage, angles by brute force, laws."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -180,7 +181,7 @@ def test_same_seed_same_answer():
     rows, offset, _ = CLOSED["angle"]
     found = [log_polyhedron(rows, offset, rng=np.random.default_rng(3), options=QUICK) for _ in range(2)]
     assert found[0] == found[1]
-    assert LogProbability(**found[0].as_dict()) == found[0]
+    assert LogProbability(**asdict(found[0])) == found[0]
 
 
 @pytest.mark.parametrize(

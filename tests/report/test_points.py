@@ -1,6 +1,5 @@
 """Trials at single lengths on the page: points with intervals, brackets, the curve, and the label."""
 
-import copy
 import itertools
 
 import numpy as np
@@ -11,6 +10,8 @@ from lmreach.report.html import page
 from lmreach.report.kit import reading
 from lmreach.report.study import tables, words
 from lmreach.report.study.curves import Curve
+from lmreach.results.study import Accessibility, StudyResults
+from lmreach.runs.study.accessibility import point_parts
 from lmreach.stats.points import point_curve
 from tests.report import sample
 
@@ -19,38 +20,44 @@ NOTE = "published protocol, for comparison: the first token is given, so n means
 
 def with_points(
     middle: float = 20, protocol: str = "fixed", lengths: tuple[int, ...] = (8, 16, 24, 32)
-) -> dict:
+) -> StudyResults:
     """A study whose records come from single lengths."""
     results = sample.study()
-    measured = results["results"]["accessibility"]
-    results["results"]["accessibility"] = [record for record in measured if record["m"] < 4]
-    for record in results["results"]["accessibility"]:
-        scale = record["m"] * middle / 20
-        reach = np.random.default_rng(record["m"]).normal(20 * scale, 4 * scale, 12)
-        found = point_curve([{n * record["m"]: bool(r >= n * record["m"]) for n in lengths} for r in reach])
-        for name in ("reaches", "censored", "curve"):
-            del record[name]
-        told = found.as_dict() | {
-            "protocol": protocol,
-            "protocol_note": NOTE if protocol == "published" else "",
-            "limit": int(found.n[-1]),
-            "trials": int(found.tried.sum()),
-            "solved": int(found.reached.sum()),
-            "decoded": int(found.reached.sum()) - 1,
-        }
-        record.update(told)
-    return results
+    own = [entry for entry in results.accessibility if entry.m < 4]
+    return results.model_copy(
+        update={"accessibility": tuple(at_lengths(one, middle, protocol, lengths) for one in own)}
+    )
+
+
+def at_lengths(entry: Accessibility, middle: float, protocol: str, lengths: tuple[int, ...]) -> Accessibility:
+    scale = entry.m * middle / 20
+    reach = np.random.default_rng(entry.m).normal(20 * scale, 4 * scale, 12)
+    found = point_curve([{n * entry.m: bool(r >= n * entry.m) for n in lengths} for r in reach])
+    change = {
+        "protocol": protocol,
+        "protocol_note": NOTE if protocol == "published" else "",
+        "limit": int(found.n[-1]),
+        "trials": int(found.tried.sum()),
+        "solved": int(found.reached.sum()),
+        "decoded": int(found.reached.sum()) - 1,
+        "reaches": (),
+        "censored": (),
+        "curve": None,
+    }
+    return entry.model_copy(update={**change, **point_parts(found)})
 
 
 def test_every_point_has_a_row_with_its_interval() -> None:
     results = with_points()
     table = tables.points(results)
-    assert len(table.rows) == 4 * len(results["results"]["accessibility"])
-    first = results["results"]["accessibility"][0]
+    assert len(table.rows) == 4 * len(results.accessibility)
+    first = results.accessibility[0]
+    assert first.points is not None
+    assert first.turnbull is not None
     cells = [cell.text for cell in table.rows[0].cells]
-    assert cells[2:4] == ["8", f"{first['points']['reached'][0]} / 12"]
-    assert first["n50"]["words"] in cells[5]
-    assert table.rows[0].cells[5].small == first["intervals"]["words"]
+    assert cells[2:4] == ["8", f"{first.points.reached[0]} / 12"]
+    assert first.n50.words in cells[5]
+    assert table.rows[0].cells[5].small == first.turnbull.words
     assert "Success at single lengths" in page(results)
 
 
@@ -61,7 +68,7 @@ def test_reaches_have_no_such_table() -> None:
 
 
 def test_the_figure_draws_points_brackets_and_the_curve() -> None:
-    record = with_points()["results"]["accessibility"][0]
+    record = with_points().accessibility[0]
     curve = Curve.of(record)
     assert [point["n"] for point in curve.points] == [8, 16, 24, 32]
     assert all(point["low"] <= point["share"] <= point["high"] for point in curve.points)
@@ -103,12 +110,10 @@ def test_the_published_protocol_is_named_everywhere() -> None:
     ],
 )
 def test_every_verdict_is_said(outcomes: list[dict[int, bool]], cell: str, said: str) -> None:
-    results = with_points()
-    record = copy.deepcopy(results["results"]["accessibility"][0])
     found = point_curve(outcomes)
-    record |= found.as_dict() | {"limit": int(found.n[-1])}
-    results["results"]["accessibility"] = [record]
-    results["results"]["slopes"] = []
+    change = {**point_parts(found), "limit": int(found.n[-1])}
+    record = with_points().accessibility[0].model_copy(update=change)
+    results = sample.study().model_copy(update={"accessibility": (record,), "slopes": ()})
     assert words.n50_cell(record)[0] == cell
     assert said in " ".join(words.headline(results))
     assert len(figures(results)) == 2
@@ -116,14 +121,15 @@ def test_every_verdict_is_said(outcomes: list[dict[int, bool]], cell: str, said:
 
 def test_a_curve_that_does_not_fit_is_a_bracket_on_the_page() -> None:
     results = with_points()
-    record = results["results"]["accessibility"][0]
-    record["n50"] |= {
+    n50 = {
         "verdict": "curve_does_not_fit",
         "value": None,
         "low": 8.0,
         "high": 24.0,
         "words": "between 8 and 24 tokens, from the points alone: no logistic curve fits them",
     }
+    results = sample.changed(results, {"accessibility.0.n50": n50})
+    record = results.accessibility[0]
     assert words.n50_cell(record) == ("8.00 to 24.0", "from the points alone: no curve fits them")
     assert "from the points alone" in " ".join(words.headline(results))
     assert figures(results)

@@ -25,10 +25,10 @@ def test_a_small_study_of_smollm2_reaches_and_verifies(tmp_path: Path) -> None:
     )
     folder = run_study(config, tmp_path / "run").folder
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    (entry,) = results["results"]["accessibility"]
+    (entry,) = results["accessibility"]
     assert entry["strings"] == 4
     assert max(entry["reaches"]) >= 5
-    assert results["results"]["support"]["inside_norm_ellipsoid"] is True
+    assert results["support"]["inside_norm_ellipsoid"] is True
     assert str(smollm2().parent) not in (folder / "results.json").read_text(encoding="utf-8")
     verdicts = verify_run(folder)
     assert verdicts

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lmreach.errors import InputError
+from lmreach.results import Interval
 from lmreach.stats.accessibility import HalfLength, curve, half_length
 
 LIMIT = 12
@@ -54,15 +55,10 @@ def test_the_curve_ends_where_the_last_string_fails() -> None:
 
 
 def test_nothing_reached_and_nothing_measured() -> None:
-    assert curve(*at_limit([0, 0])).as_dict()["share"] == [0.0]
-    assert curve(*none()).as_dict() == {"n": [], "share": [], "low": [], "high": []}
+    assert curve(*at_limit([0, 0])).share.tolist() == [0.0]
+    nothing = curve(*none())
+    assert [len(column) for column in (nothing.n, nothing.share, nothing.low, nothing.high)] == [0] * 4
     assert curve(*none()).strings == 0
-
-
-def test_curve_as_dict_is_plain() -> None:
-    entry = curve(*at_limit([1, 4, 6])).as_dict()
-    assert list(entry) == ["n", "share", "low", "high"]
-    assert all(type(value) in (int, float) for column in entry.values() for value in column)
 
 
 # n50 by hand ---------------------------------------------------------------------------------------
@@ -146,12 +142,13 @@ def test_the_words_name_the_last_length_tried() -> None:
     assert "above 4 tokens, the last length tried" in half_length(reach, censored, limit=12).words()
 
 
-def test_entry_of_results_has_exactly_its_keys() -> None:
+def test_every_answer_is_an_interval_of_results() -> None:
     for found in (half([5] * 9), half([12] * 9), half([0] * 9), half_length(*none(), limit=3)):
-        entry = found.as_dict()
-        assert list(entry) == ["value", "low", "high", "verdict", "confidence", "words"]
-        assert entry["confidence"] == 0.95
-        assert entry["words"]
+        entry = Interval.from_object(found)
+        assert (entry.value, entry.low, entry.high) == (found.value, found.low, found.high)
+        assert (entry.verdict, entry.confidence) == (found.verdict, 0.95)
+        assert entry.words == found.words() != ""
+        assert entry.relative_width == found.relative_width
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, 95.0, math.nan])
@@ -179,10 +176,7 @@ def ordered(found: HalfLength) -> float:
 def test_order_of_strings_does_not_matter(pairs: list[tuple[int, bool]], random: object) -> None:
     shuffled = list(pairs)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert (
-        half_length(*arrays(pairs), limit=LIMIT).as_dict()
-        == half_length(*arrays(shuffled), limit=LIMIT).as_dict()
-    )
+    assert half_length(*arrays(pairs), limit=LIMIT) == half_length(*arrays(shuffled), limit=LIMIT)
 
 
 @settings(deadline=None)

@@ -1,6 +1,5 @@
 """Success at single lengths: verdicts, laws, and what three readings of the same trials agree on."""
 
-import json
 import math
 
 import numpy as np
@@ -10,6 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lmreach.errors import InputError
+from lmreach.results.study import Points
+from lmreach.runs.study.accessibility import point_parts
 from lmreach.stats.points import PointCurve, point_curve
 from lmreach.stats.posterior import fit_points, posterior_of_brackets, posterior_of_points
 from lmreach.stats.slope import fit_slope_of_curves
@@ -26,7 +27,7 @@ def tried(reach: list[int], lengths: tuple[int, ...] = LENGTHS) -> list[dict[int
 
 def assert_same(one: PointCurve, other: PointCurve) -> None:
     assert one.fit == other.fit
-    assert one.as_dict()["points"] == other.as_dict()["points"]
+    assert Points.from_object(one) == Points.from_object(other)
     assert one.free == other.free
 
 
@@ -50,14 +51,17 @@ def test_every_kind_of_answer(outcomes: list[dict[int, bool]], verdict: str, wor
     assert words in found.words()
     value, _, _ = found.n50
     assert (value is not None) == (verdict == "estimated")
-    json.dumps(found.as_dict(), allow_nan=False)
+    kept = point_parts(found)
+    assert kept["n50"].verdict == verdict
+    assert kept["n50"].relative_width == found.relative_width
 
 
 def test_separated_data_bound_the_steepness_only() -> None:
-    found = point_curve(tried([13] * 8)).as_dict()
-    assert found["fit"]["steepness"].startswith("from 90 % to 10 % within at most")
-    assert found["fit"]["bracket"] == [12, 16]
-    assert (found["intervals"]["n50_low"], found["intervals"]["n50_high"]) == (12, 16)
+    found = point_curve(tried([13] * 8))
+    assert found.steepness().startswith("from 90 % to 10 % within at most")
+    assert found.fit.bracket == (12, 16)
+    assert found.intervals is not None
+    assert found.intervals.half_length() == (12, 16)
 
 
 def test_points_have_exact_intervals() -> None:

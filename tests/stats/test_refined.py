@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -109,7 +110,7 @@ def test_limit_and_ratio_of_exact_shares():
     ratio = slope_ratio(text, uniform)
     assert (ratio.value, ratio.low, ratio.high, ratio.verdict) == (2, 2, 2, "estimated")
     for result in (text, limit, ratio):
-        json.dumps(result.as_dict(), allow_nan=False)
+        json.dumps(asdict(result), allow_nan=False)
 
 
 def test_limit_has_the_interval_of_the_mean():
@@ -149,7 +150,7 @@ def test_dropping_unhit_cells_overstates():
     )
     assert found.bias(right) == pytest.approx(found.mean_log_share - np.log(shares).mean())
     assert found.bias(right) > 3
-    json.dumps(found.as_dict(), allow_nan=False)
+    json.dumps(asdict(found), allow_nan=False)
 
 
 def test_draws_follow_the_frequencies(rng):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_summary_against_slow_counting(counts: list[int]) -> None:
     assert [step["share"] * total for step in summary.ranks] == pytest.approx(
         [heaviest[r - 1] for r in ranks]
     )
-    json.dumps(summary.as_dict(), allow_nan=False)
+    json.dumps(asdict(summary), allow_nan=False)
 
 
 def test_gini_of_the_extremes() -> None:

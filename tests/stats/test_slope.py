@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lmreach.errors import InputError
+from lmreach.runs.study.slopes import slope_record
 from lmreach.stats.accessibility import half_length
 from lmreach.stats.posterior import CurveFit, fit_points
 from lmreach.stats.slope import Slope, fit_slope, fit_slope_of_curves
@@ -202,16 +203,13 @@ def test_ratio_carries_the_interval_through() -> None:
         line(1.0, 1.0, 1.0).ratio(0.0)
 
 
-def test_entry_of_results_has_exactly_its_keys() -> None:
+def test_every_answer_is_a_slope_of_results() -> None:
     for found in (fit(drawn(0)), fit([], m=[])):
-        entry = found.as_dict()
-        assert list(entry) == [
-            *("m", "n50", "n50_low", "n50_high", "slope", "low", "high", "intercept", "r2", "covariance"),
-            *("through_origin", "exponent", "better", "bounds", "relative_width", "verdict", "words"),
-            "shape_words",
-        ]
-        assert all(type(value) in (int, float, str, list, type(None)) for value in entry.values())
-        assert all(type(value) is int for value in entry["m"])
+        kept = slope_record("random", found, ())
+        assert (kept.slope.value, kept.slope.low, kept.slope.high) == (found.slope, found.low, found.high)
+        assert kept.slope.relative_width == found.relative_width
+        assert kept.slope.words == found.words()
+        assert kept.m == found.m
 
 
 # Bad input -----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -16,6 +16,7 @@ from lmreach.files import check_place
 if TYPE_CHECKING:
     from lmreach.engine.run import RunEnd
     from lmreach.progress import Progress
+    from lmreach.results import AnyResults
     from lmreach.results.answers import ReachabilityResults
 
 _SEARCH = ReachableConfig()
@@ -171,13 +172,13 @@ def _watch(
         ended.append(end.folder)
         return end
 
-    def summary(folder: Path, results: dict[str, Any]) -> None:
-        print_census(results["results"]["census"])
+    def summary(folder: Path, results: "AnyResults") -> None:
+        print_census(results)
         print(f"\nreport: {folder / 'report.html'}")
 
     code = watch(kept, quiet=quiet, no_progress=silent, json=json, summary=summary)
     if missing is not None:
-        from lmreach.engine.folder import read_json
+        from lmreach.results import open_results
 
-        write_missing(read_json(ended[0] / "results.json")["results"]["census"], Path(missing))
+        write_missing(open_results(ended[0]), Path(missing))
     return code

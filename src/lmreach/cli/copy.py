@@ -14,6 +14,7 @@ from lmreach.errors import InputError, problem
 if TYPE_CHECKING:
     from lmreach.engine.run import RunEnd
     from lmreach.progress import Progress
+    from lmreach.results import AnyResults
     from lmreach.runs.copying.run import CopyConfig
 
 Several = {"consume_multiple": True, "negative_iterable": ()}
@@ -183,18 +184,19 @@ def _watch(
     return watch(run, quiet=quiet, no_progress=no_progress, json=json, summary=_summary)
 
 
-def _summary(folder: Path, results: dict[str, Any]) -> None:
+def _summary(folder: Path, results: "AnyResults") -> None:
     from lmreach.report.copying.words import sentences
 
-    copying = results["results"]["copying"]
-    for sentence in sentences(copying, results["results"]["limits"]):
-        print(sentence)
-    print(f"\n{'length':>8}{'exact':>14}{'characters':>12}{'first wrong':>13}")
-    for one in copying["lengths"]:
-        counted, middle = one[copying["counted"]], one["first_wrong_quartiles"]
-        right = f"{counted['count']} of {counted['of']}"
-        place = "" if middle is None else f"{middle[1]:g}"
-        print(f"{one['length']:>8}{right:>14}{one['characters']['share']:>12.3f}{place:>13}")
+    if results.kind == "copy":
+        copying = results.copying
+        for sentence in sentences(copying, results.limits):
+            print(sentence)
+        print(f"\n{'length':>8}{'exact':>14}{'characters':>12}{'first wrong':>13}")
+        for one in copying.lengths:
+            counted, middle = one.counting(copying.counted), one.first_wrong_quartiles
+            right = f"{counted.count} of {counted.of}"
+            place = "" if middle is None else f"{middle[1]:g}"
+            print(f"{one.length:>8}{right:>14}{one.characters.share:>12.3f}{place:>13}")
     print(f"\nreport: {folder / 'report.html'}")
 
 

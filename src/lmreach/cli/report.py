@@ -22,10 +22,11 @@ def report(
     from lmreach.engine.run import RunKind, open_run
     from lmreach.report.figures import save_figures
     from lmreach.report.html import render
+    from lmreach.results import open_results
 
     begun = open_run(Path(run))
     begun.require(RunKind.STUDY, RunKind.CENSUS, RunKind.COPY, what="draw a page of")
-    folder, results = begun.folder, begun.results()
+    folder, results = begun.folder, open_results(begun.folder)
     print(render(results, folder / "report.html"))
     if figures:
         for path in save_figures(results, folder / "figures"):

@@ -3,18 +3,16 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lmreach.cli.progress import Interrupt, Terminal
 from lmreach.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from lmreach.engine.run import RunEnd
+    from lmreach.results import AnyResults
     from lmreach.results.shown import Shown
-
-Results = dict[str, Any]
 
 
 @contextmanager
@@ -40,7 +38,7 @@ def watch(
     quiet: bool,
     no_progress: bool,
     json: bool,
-    summary: Callable[[Path, Results], None] | None = None,
+    summary: "Callable[[Path, AnyResults], None] | None" = None,
 ) -> int:
     """Run with progress and Ctrl-C in hand, then print where the report is; returns the exit code.
 
@@ -51,13 +49,14 @@ def watch(
     """
     with watched(silent=quiet or no_progress) as (progress, stop):
         end = run(progress, stop)
-    results = (end.folder / "results.json").read_text(encoding="utf-8")
     if json:
-        print(results, end="")
+        print((end.folder / "results.json").read_text(encoding="utf-8"), end="")
     elif quiet:
         print(end.folder / "report.html")
     else:
-        (summary or _study_summary)(end.folder, loads(results))
+        from lmreach.results import open_results
+
+        (summary or _study_summary)(end.folder, open_results(end.folder))
     for failed in end.failed:
         print(f"lmreach: {failed}", file=sys.stderr)
     if end.interrupted:
@@ -66,7 +65,7 @@ def watch(
     return 1 if end.failed else 0
 
 
-def _study_summary(folder: Path, results: Results) -> None:
+def _study_summary(folder: Path, results: "AnyResults") -> None:
     from lmreach.report.study.words import headline
 
     for sentence in headline(results):

@@ -14,8 +14,8 @@ runs is an honest standard error.
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -96,10 +96,6 @@ class LogProbability:
     high: float | None = None
     at_most: float | None = None
     logs: tuple[float, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
 
     def words(self) -> str:
         """Return the result as a person would say it."""

@@ -16,9 +16,13 @@ from lmreach.report.copying import words as copy_words
 from lmreach.report.kit import drawing, embed, reading
 from lmreach.report.kit.drawing import Figure
 from lmreach.report.kit.format import duration, literal, plain
-from lmreach.report.kit.reading import Record
 from lmreach.report.study import growth, tables, words
 from lmreach.report.study import precision_tables as told
+from lmreach.results import AnyResults, CensusResults, CopyResults
+from lmreach.results.cells import Cells
+from lmreach.results.census import Census
+from lmreach.results.copying import Copying
+from lmreach.results.limits import Limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +33,18 @@ class Drawn:
     pictures: tuple[Markup, ...]
 
 
-def render(results: Record, out: Path) -> Path:
+def render(results: AnyResults, out: Path) -> Path:
     """Write the report page of a run and return its path.
 
     Parameters
     ----------
     results
-        A study's results (schema 1), as in ``results.json``; nothing is computed again.
+        Of any run; nothing is computed again.
     out
         A folder (``report.html`` is written in it) or a path that ends in ``.html``.
 
     Raises
     ------
-    InputError
-        If the results are of another schema or hold what JSON cannot say.
     OutputError
         If the file cannot be written; nothing half-written stays behind.
     """
@@ -52,35 +54,44 @@ def render(results: Record, out: Path) -> Path:
     return path
 
 
-def page(results: Record) -> str:
+def page(results: AnyResults) -> str:
     """Return the report page as text."""
-    reading.check(results)
-    first = growth.growth(results)
-    counted = results["results"].get("census")
-    copied = results["results"].get("copying")
-    template = {"census": "census", "copy": "copy"}.get(str(results.get("kind")), "report")
+    written = results.model_dump(mode="json")
     return (
         _environment()
-        .get_template(f"{template}.html.jinja")
+        .get_template(f"{_TEMPLATES[results.kind]}.html.jinja")
         .render(
             results=results,
             headline=words.headline(results),
-            growth=_drawn(first) if first else None,
-            curves=[_drawn(figure) for figure in figures.curves(results)],
-            census=_census(counted) if counted else None,
-            copying=_copying(copied, reading.limits(results)) if copied else None,
-            cells=_cells(results["results"].get("cells")),
+            **_sections(results),
             tables=tables,
             told=told,
             words=words,
-            paper_ball=any(map(reading.is_paper_ball, reading.limits(results))),
-            provenance=results.get("provenance") or {},
-            notes=(results.get("model") or {}).get("notes") or (),
-            not_done=results.get("not_done") or (),
-            json_text=embed.script_text(results),
-            json_uri=embed.data_uri(results),
+            paper_ball=any(limit.is_paper_ball for limit in reading.limits(results)),
+            json_text=embed.script_text(written),
+            json_uri=embed.data_uri(written),
         )
     )
+
+
+_TEMPLATES = {"study": "report", "census": "census", "copy": "copy"}
+
+
+def _sections(results: AnyResults) -> dict[str, object]:
+    """Return the parts that a template includes, by name; None: the run does not have it."""
+    if isinstance(results, CensusResults):
+        return {"census": _census(results.census)}
+    limits = reading.limits(results)
+    if isinstance(results, CopyResults):
+        return {"copying": _copying(results.copying, limits)}
+    first = growth.growth(results)
+    return {
+        "growth": None if first is None else _drawn(first),
+        "curves": [_drawn(figure) for figure in figures.curves(results)],
+        "census": None if results.census is None else _census(results.census),
+        "copying": None if results.copying is None else _copying(results.copying, limits),
+        "cells": _cells(results.cells) if results.cells not in (None, Cells()) else None,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +103,7 @@ class _Census:
     tables: tuple[tables.Table, ...]
 
 
-def _census(counted: Record) -> _Census:
+def _census(counted: Census) -> _Census:
     found = census.parts(counted)
     return _Census(found.sentences, tuple(map(_drawn, found.figures)), found.tables)
 
@@ -108,10 +119,10 @@ class _Copying:
     tables: tuple[tables.Table, ...]
 
 
-def _copying(copied: Record, limits: list[Record]) -> _Copying:
+def _copying(copied: Copying, limits: list[Limit]) -> _Copying:
     found = copying.parts(copied, limits)
     drawn = tuple(map(_drawn, found.figures))
-    return _Copying(str(copied["label"]), found.sentences, copy_words.BESIDE, drawn, found.tables)
+    return _Copying(copied.label, found.sentences, copy_words.BESIDE, drawn, found.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +136,7 @@ class _Cells:
     caption: str
 
 
-def _cells(measured: Record | None) -> _Cells | None:
-    if not measured:
-        return None
+def _cells(measured: Cells) -> _Cells:
     found = cells.parts(measured)
     drawn = tuple(map(_drawn, found.figures))
     return _Cells(found.sentences, drawn, found.tables, found.picture, found.caption)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-__all__ = ["Columns", "Floats", "Interval", "Ints", "Numbers", "Result", "Share", "Words"]
+__all__ = ["Columns", "FittedCurve", "Floats", "Interval", "Ints", "Numbers", "Result", "Share", "Words"]
 
 
 def _listed(value: object) -> object:
@@ -94,6 +94,28 @@ class Share(Result):
     low: float
     high: float
     effective: float | None = None
+
+
+class FittedCurve(Result):
+    """A curve fitted to shares at single lengths; see `lmreach.stats.posterior.CurveFit`.
+
+    Attributes
+    ----------
+    n90, n10, width
+        Lengths that nine tenths and one tenth of the strings reach, and n10 - n90, in tokens. None: no curve
+        was fitted.
+    lapse
+        Share lost at any length. None: no curve was fitted.
+    bracket
+        Longest length with all strings and shortest with none. None: the lengths are not separated so.
+    """
+
+    shape: str
+    n90: Interval | None = None
+    n10: Interval | None = None
+    width: Interval | None = None
+    lapse: Interval | None = None
+    bracket: tuple[float, float] | None = None
 
 
 class Columns(Result):

@@ -108,6 +108,8 @@ class RareToken(Interval):
 class CellLimit(Interval):
     """C_cells = ln P / CE, tokens per vector; no upper end where the cross-entropy may be 0."""
 
+    value: float
+    low: float
     name: str
     log_packing: float
 
@@ -121,6 +123,9 @@ class MeanLogShare(Interval):
         Name of a limit to what the cells make of it.
     """
 
+    value: float
+    low: float
+    high: float
     name: str
     draws: int
     distinct: int
@@ -135,6 +140,9 @@ class MeanLogShare(Interval):
 class SlopeRatio(Interval):
     """Predicted slope of a text over that of uniform tokens."""
 
+    value: float
+    low: float
+    high: float
     text: str
     uniform: str
     se_log: float

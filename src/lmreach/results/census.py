@@ -22,7 +22,7 @@ __all__ = [
 
 
 class Popular(Result):
-    """An output that many prompts give; ``text`` empty where the model has no tokenizer to read it with."""
+    """An output that many prompts give; ``text`` is empty where no tokenizer can read it."""
 
     ids: tuple[int, ...]
     prompts: int
@@ -30,16 +30,19 @@ class Popular(Result):
 
 
 class Richness(Interval):
-    """An estimate from below of how many different outputs there are.
+    """An estimate of how many different outputs there are.
 
     Attributes
     ----------
     standard_error, seen
-        In outputs. None: an estimate of the share covered, which has neither.
+        In outputs.
     """
 
-    standard_error: float | None = None
-    seen: int | None = None
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    seen: int
 
 
 class _Length(Result):
@@ -61,11 +64,6 @@ class _Length(Result):
     distinct: int | float
     log_bound_nats: float
     log_share_nats: float
-    entropy_nats: float | None = None
-    entropy_bits: float | None = None
-    prompts: int | None = None
-    seen_once: int | None = None
-    seen_twice: int | None = None
     top: tuple[Popular, ...] = ()
 
 
@@ -80,6 +78,11 @@ class GridLength(_Length):
         None: estimated, not counted.
     """
 
+    entropy_nats: float | None = None
+    entropy_bits: float | None = None
+    prompts: int | None = None
+    seen_once: int | None = None
+    seen_twice: int | None = None
     standard_error: float | None = None
 
 
@@ -88,10 +91,17 @@ class TokenLength(_Length):
 
     Attributes
     ----------
+    seen_once, seen_twice
+        Outputs that so many prompts give.
     chao1, ace, coverage
         What a sample says of all prompts. None: the census is complete, nothing is left to estimate.
     """
 
+    entropy_nats: float
+    entropy_bits: float
+    prompts: int
+    seen_once: int
+    seen_twice: int
     chao1: Richness | None = None
     ace: Richness | None = None
     coverage: Interval | None = None
@@ -100,6 +110,7 @@ class TokenLength(_Length):
 class Auc(Interval):
     """Chance that a sequence that came ranks above one that is missing."""
 
+    value: float
     positives: int
     negatives: int
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from lmreach.results.base import Columns, Interval, Result, Share
+from lmreach.results.base import Columns, FittedCurve, Interval, Result, Share
 from lmreach.results.limits import Limit
 from lmreach.results.run import RunResults
 
@@ -10,10 +10,10 @@ __all__ = [
     "Alphabet",
     "Attention",
     "Checked",
-    "CopyFit",
     "CopyLength",
     "CopyResults",
     "Copying",
+    "Counted",
     "Crammed",
     "Layout",
     "LearningPoint",
@@ -21,6 +21,9 @@ __all__ = [
     "Order",
     "Training",
 ]
+
+
+Counted = Literal["exact", "complete"]
 
 
 class LearningPoint(Result):
@@ -109,26 +112,9 @@ class CopyLength(Result):
     first_wrong_quartiles: tuple[float, float, float] | None
     seconds: float
 
-
-class CopyFit(Result):
-    """The curve behind n50, in tokens; None: not known.
-
-    Attributes
-    ----------
-    width
-        From nine in ten to one in ten.
-    lapse
-        Share lost at any length.
-    bracket
-        Longest length with all strings and shortest with none. None: the lengths are not separated so.
-    """
-
-    shape: str
-    n90: Interval | None = None
-    n10: Interval | None = None
-    width: Interval | None = None
-    lapse: Interval | None = None
-    bracket: tuple[float, float] | None = None
+    def counting(self, counted: Counted) -> Share:
+        """Return the answers that count."""
+        return self.exact if counted == "exact" else self.complete
 
 
 class Order(Result):
@@ -244,8 +230,8 @@ class Copying(Result):
         Which answers count: ``exact`` or ``complete``.
     trained_to, training
         Longest string in training, and how it was trained. None: a model as it is.
-    n50
-        Length at which half of the strings come out.
+    n50, fit
+        Length at which half of the strings come out, and the curve behind it.
     mistakes
         None: none were made, or answers were teacher-forced.
     checked
@@ -256,14 +242,14 @@ class Copying(Result):
 
     label: str
     decoding: str
-    counted: Literal["exact", "complete"]
+    counted: Counted
     layout: str
     trained_to: int | None
     training: Training | None
     alphabet: Alphabet
     lengths: tuple[CopyLength, ...]
     n50: Interval
-    fit: CopyFit
+    fit: FittedCurve
     mistakes: Mistakes | None
     layouts: tuple[Layout, ...]
     attention: tuple[Attention, ...]

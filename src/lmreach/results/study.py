@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from lmreach.results.base import Columns, Floats, Interval, Ints, Result, Words
+from lmreach.results.base import Columns, FittedCurve, Floats, Interval, Ints, Result, Words
 from lmreach.results.cells import Cells
 from lmreach.results.census import Census
 from lmreach.results.copying import Copying
@@ -24,7 +24,7 @@ __all__ = [
     "Points",
     "Precision",
     "Ratio",
-    "Search",
+    "SearchRecord",
     "Slope",
     "StartProbe",
     "StudyResults",
@@ -42,8 +42,9 @@ class Support(Result):
         States measured.
     prompt_lengths
         Shortest and longest prompt, in positions.
-    min_cos_states, min_cos_bound
-        States among which ``min_cos`` was taken, and what no pair of all states can lie below.
+    min_cos, min_cos_states, min_cos_bound
+        Smallest cosine, among how many states it was taken, and what no pair of all states can lie below.
+        None: a single state, or not recorded.
     inside_norm_ellipsoid, largest_ellipsoid_fraction
         None: the final norm has no known gain.
     """
@@ -55,7 +56,7 @@ class Support(Result):
     l2_max: float
     linf_max: float
     mean_cos: float
-    min_cos: float
+    min_cos: float | None
     min_cos_states: int | None = None
     min_cos_bound: float | None = None
     inside_norm_ellipsoid: bool | None
@@ -131,31 +132,21 @@ class Points(Result):
     high: Floats
 
 
-class Fit(Result):
-    """A curve fitted to success at single lengths; see `lmreach.stats.posterior.CurveFit`.
+class Fit(FittedCurve):
+    """A curve fitted to success at single lengths.
 
     Attributes
     ----------
-    n90, n10, width, lapse
-        In tokens (lapse: a share). None: no curve was fitted.
-    bracket
-        Longest length with all strings and shortest with none. None: the lengths are not separated so.
     fits
         Chance of a fit as poor as this. None: too few lengths to say.
     steepness
         How steep the fall is, in words. Empty: not known.
     curve
-        The curve with its band, for a figure. None: no curve was fitted, or nobody draws it.
+        The curve with its band, for a figure. None: no curve was fitted.
     """
 
-    shape: str
-    n90: Interval | None = None
-    n10: Interval | None = None
-    width: Interval | None = None
-    lapse: Interval | None = None
-    bracket: tuple[float, float] | None = None
     fits: float | None = None
-    steepness: str = ""
+    steepness: Words = ""
     curve: Columns | None = None
 
 
@@ -289,7 +280,7 @@ class Slope(Result):
     exponent: Interval | None = None
     better: str | None = None
     bounds: int = 0
-    shape_words: str = ""
+    shape_words: Words = ""
     ratios: tuple[Ratio, ...]
     extrapolated: tuple[Extrapolated, ...] = ()
 
@@ -309,7 +300,7 @@ class StartProbe(Result):
     mean_reach: dict[str, float]
 
 
-class Search(Result):
+class SearchRecord(Result):
     """What the optimiser worked on, and what that was chosen from.
 
     Attributes
@@ -401,7 +392,7 @@ class StudyResults(RunResults):
     cells: Cells | None = None
     census: Census | None = None
     copying: Copying | None = None
-    search: Search | None = None
+    search: SearchRecord | None = None
     precision: Precision | None = None
     examples: tuple[Example, ...] = ()
     n_samples: dict[str, int] = Field(default_factory=dict)

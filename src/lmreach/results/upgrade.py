@@ -12,11 +12,11 @@ from lmreach.results import cells as of_cells
 from lmreach.results import census as of_census
 from lmreach.results import copying as of_copying
 from lmreach.results import study as of_study
-from lmreach.results.base import Interval, Result
+from lmreach.results.base import FittedCurve, Interval, Result
 from lmreach.results.limits import Limit
 from lmreach.results.run import SCHEMA_VERSION, Model, NotDone, Provenance
 
-__all__ = ["cells", "census", "copying", "search", "upgrade"]
+__all__ = ["read_cells", "read_census", "read_copying", "read_search", "upgrade"]
 
 Raw = dict[str, Any]
 """Parsed JSON whose shape is only known once it has been validated: the one place that holds such."""
@@ -42,6 +42,26 @@ def upgrade(raw: object) -> Raw:
             got = f"schema {version!r}"
     wanted = f"results of schema 1 to {SCHEMA_VERSION}"
     raise InputError(problem(wanted, got, "give the results.json of a run, or read it with a later lmreach"))
+
+
+def read_cells(kept: Raw | None) -> of_cells.Cells | None:
+    """Return the parts about decoder cells that a run of any version has kept; None for none."""
+    return None if kept is None else of_cells.Cells.model_validate(_cells_parts(kept))
+
+
+def read_census(kept: Raw | None) -> of_census.Census | None:
+    """Return the counts that a run of any version has kept; None for none."""
+    return None if kept is None else of_census.Census.model_validate(_census_parts(kept))
+
+
+def read_copying(kept: Raw | None) -> of_copying.Copying | None:
+    """Return how far a model copies, as a run of any version has kept it; None for none."""
+    return None if kept is None else of_copying.Copying.model_validate(_copying_parts(kept))
+
+
+def read_search(kept: Raw | None) -> of_study.SearchRecord | None:
+    """Return what the optimiser worked on, as a run of any version has kept it; None for none."""
+    return of_study.SearchRecord.model_validate(_search_parts(kept)) if kept else None
 
 
 def _whole(raw: Raw) -> Raw:
@@ -77,10 +97,10 @@ def _study(raw: Raw, found: Raw) -> Raw:
         "support": found.get("support") and _kept(found["support"], of_study.Support),
         "accessibility": [_accessibility(one) for one in found.get("accessibility") or ()],
         "slopes": [_slope(one) for one in found.get("slopes") or ()],
-        "cells": found.get("cells") and cells(found["cells"]),
-        "census": found.get("census") and census(found["census"]),
-        "copying": found.get("copying") and copying(found["copying"]),
-        "search": found.get("search") and search(found["search"]),
+        "cells": found.get("cells") and _cells_parts(found["cells"]),
+        "census": found.get("census") and _census_parts(found["census"]),
+        "copying": found.get("copying") and _copying_parts(found["copying"]),
+        "search": found.get("search") and _search_parts(found["search"]),
         "precision": found.get("precision"),
         "examples": raw.get("examples") or (),
         "n_samples": raw.get("n-samples") or {},
@@ -88,20 +108,20 @@ def _study(raw: Raw, found: Raw) -> Raw:
 
 
 def _census(_: Raw, found: Raw) -> Raw:
-    return {"census": census(found["census"])}
+    return {"census": _census_parts(found["census"])}
 
 
 def _copy(_: Raw, found: Raw) -> Raw:
-    return {"copying": copying(found["copying"]), "limits": _limits(found)}
+    return {"copying": _copying_parts(found["copying"]), "limits": _limits(found)}
 
 
 def _limits(found: Raw) -> list[Raw]:
     return [_kept(one, Limit) for one in found.get("limits") or ()]
 
 
-def search(kept: Raw) -> Raw:
+def _search_parts(kept: Raw) -> Raw:
     """Return what the optimiser worked on; as it is where it has the present shape."""
-    return _kept(kept, of_study.Search)
+    return _kept(kept, of_study.SearchRecord)
 
 
 def _accessibility(one: Raw) -> Raw:
@@ -148,7 +168,7 @@ def _slope(one: Raw) -> Raw:
     }
 
 
-def cells(kept: Raw) -> Raw:
+def _cells_parts(kept: Raw) -> Raw:
     """Return the parts about decoder cells; as they are where they have the present shape."""
     parts: dict[str, Callable[[Raw], Raw]] = {
         "shares": _shares,
@@ -186,7 +206,7 @@ def _rare(kept: Raw) -> Raw:
     }
 
 
-def census(kept: Raw) -> Raw:
+def _census_parts(kept: Raw) -> Raw:
     """Return the counts of a census; as they are where they have the present shape."""
     return {
         "grids": [_grid(one) for one in kept.get("grids") or ()],
@@ -206,14 +226,14 @@ def _tokens(kept: Raw) -> Raw:
     }
 
 
-def copying(kept: Raw) -> Raw:
+def _copying_parts(kept: Raw) -> Raw:
     """Return how far a model copies; as it is where it has the present shape."""
     if "fit" in kept:
         return kept
     return {
         **_kept(kept, of_copying.Copying),
         "n50": _n50_of_fit(kept["n50"]),
-        "fit": _fit(kept["n50"], of_copying.CopyFit),
+        "fit": _fit(kept["n50"], FittedCurve),
         "lengths": _all(kept["lengths"], of_copying.CopyLength),
         "layouts": [
             {**_kept(one, of_copying.Layout), "n50": _n50_of_fit(one["n50"])}

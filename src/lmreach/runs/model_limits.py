@@ -1,15 +1,17 @@
 """Every limit that a model's own weights, and what was seen of its hidden states, allow."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
 
-from lmreach.maths.bounds import Limit, limit_from, limits, unbounded_context
+from lmreach.maths.bounds import Limit, limit_from, limits, tightest, unbounded_context
 from lmreach.maths.precision import precision_of, unit_roundoff
 from lmreach.maths.supports import Ball, Box, Cone, norm_ellipsoid
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.partial import Parts, whole_parts
+from lmreach.results import limits as of_limits
 
 
 class SeenStates(Protocol):
@@ -124,3 +126,14 @@ def unbounded_limits(parts: Parts, *, dtype: str) -> dict[str, float]:
     eps = precision_of(dtype, box.radius)
     found["box of inputs"] = unbounded_context(box, eps=eps, vocab=parts.usable)
     return found
+
+
+def limit_records(found: Sequence[Limit]) -> tuple[of_limits.Limit, ...]:
+    """Return limits as results hold them, with the tightest proved one of each premise marked."""
+    best = {limit.name for limit in tightest(found).values()}
+    return tuple(
+        of_limits.Limit.from_object(
+            limit, log_packing_nats=limit.log_packing, tightest_of_premise=limit.name in best
+        )
+        for limit in found
+    )

@@ -5,7 +5,7 @@ a length limit: their reach is only known to be at least that. No number is extr
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -37,15 +37,6 @@ class Curve:
     high: Float[np.ndarray, " length"]
     confidence: float
     strings: int
-
-    def as_dict(self) -> dict[str, list[float]]:
-        """Return the four columns as lists, JSON-ready."""
-        return {
-            "n": self.n.tolist(),
-            "share": self.share.tolist(),
-            "low": self.low.tolist(),
-            "high": self.high.tolist(),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +96,6 @@ class HalfLength:
         if self.value is None or self.low is None or self.high is None or self.value <= 0:
             return None
         return (self.high - self.low) / self.value
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the ``n50`` entry of a result, JSON-ready."""
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "verdict": self.verdict,
-            "confidence": self.confidence,
-            "words": self.words(),
-        }
 
 
 def curve(reach: Reach, censored: Censored, *, confidence: float = 0.95) -> Curve:

@@ -7,7 +7,6 @@ cliff is wider where strings differ in how hard they are, or the optimiser is wh
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -58,11 +57,6 @@ class Cliff:
             f"falls from 90 % to 10 % within {self.width:.1f} tokens{ends}, {self.relative:.2g} times n50; "
             f"counting alone allows {self.predicted:.2f} tokens"
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result, JSON-ready."""
-        names = ("n90", "n50", "n10", "width", "low", "high", "relative", "predicted", "factor_per_token")
-        return {**{name: getattr(self, name) for name in names}, "words": self.words()}
 
 
 def cliff(

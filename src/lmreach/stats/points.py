@@ -9,7 +9,7 @@ points' bracket.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -113,39 +113,7 @@ class PointCurve:
             return self.fit.words()
         return f"{self.fit.words()}; without a curve {_between(*self.free)}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return points, n50, curve and Turnbull's estimate, JSON-ready."""
-        value, low, high = self.n50
-        return {
-            "n50": {
-                "value": value,
-                "low": low,
-                "high": high,
-                "verdict": self.verdict,
-                "confidence": self.confidence,
-                "strings": self.strings,
-                "first": _last(self.n[:1]),
-                "last": _last(self.n),
-                "words": self.words(),
-            },
-            "points": {
-                "n": self.n.tolist(),
-                "reached": self.reached.tolist(),
-                "tried": self.tried.tolist(),
-                "share": self.share.tolist(),
-                "low": self.low.tolist(),
-                "high": self.high.tolist(),
-            },
-            "without_curve": list(self.free),
-            "fit": self._fit(),
-            "intervals": self._intervals(),
-        }
-
-    def _fit(self) -> dict[str, Any]:
-        told = {"fits": self.fits, "steepness": self._steepness(), "curve": self._drawn()}
-        return {**self.fit.as_dict(), **told}
-
-    def _steepness(self) -> str:
+    def steepness(self) -> str:
         """Say how steep the fall is."""
         width: Interval | None = self.fit.width
         if width is None:
@@ -154,7 +122,7 @@ class PointCurve:
             return f"from 90 % to 10 % within at most {width[2]:.1f} tokens"
         return f"from 90 % to 10 % within {width[0]:.1f} tokens ({width[1]:.1f} to {width[2]:.1f})"
 
-    def _drawn(self) -> dict[str, list[float]] | None:
+    def drawn(self) -> dict[str, list[float]] | None:
         """Return the curve and its pointwise band at a few lengths, for a figure."""
         if self.fit.posterior is None:
             return None
@@ -162,21 +130,6 @@ class PointCurve:
         at = np.linspace(first, last, _DRAWN)
         share, low, high = self.fit.posterior.band(at, self.confidence)
         return {"n": at.tolist(), "share": share.tolist(), "low": low.tolist(), "high": high.tolist()}
-
-    def _intervals(self) -> dict[str, Any] | None:
-        if self.intervals is None:
-            return {"words": self.intervals_because} if self.intervals_because else None
-        found = self.intervals
-        low, high = found.half_length()
-        return {
-            "low": found.low.tolist(),
-            "high": [None if end == OPEN else int(end) for end in found.high],
-            "mass": found.mass.tolist(),
-            "excess": max(found.excess, 0.0),
-            "n50_low": low,
-            "n50_high": high,
-            "words": found.words(),
-        }
 
 
 def point_curve(outcomes: Outcomes, *, shape: Shape | None = None, confidence: float = 0.95) -> PointCurve:

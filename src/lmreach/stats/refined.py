@@ -9,8 +9,8 @@ random numbers.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -107,10 +107,6 @@ class MeanLogShare:
     def cross_entropy(self) -> float:
         """CE(q, v), nats per token."""
         return -self.value
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
 
 
 def mean_log_share(
@@ -252,10 +248,6 @@ class CellLimit:
     high: float | None
     log_packing: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
-
 
 def cell_limit(log_packing: float, mean: MeanLogShare) -> CellLimit:
     """Return the refined limit on the slope; the interval is that of the mean, ln P taken as known.
@@ -304,10 +296,6 @@ class SlopeRatio:
     high: float
     se_log: float
     confidence: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
 
 
 def slope_ratio(text: MeanLogShare, uniform: MeanLogShare) -> SlopeRatio:
@@ -373,10 +361,6 @@ class HitCells:
     cells: int
     hit: int
     mean_log_share: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
 
     def bias(self, right: MeanLogShare) -> float:
         """Return how far the average lies above the mean over all cells (q uniform), nats per token."""

@@ -4,8 +4,7 @@ Symbols: V cells, N states, c_t hits of cell t, share v_t = c_t / N.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -132,10 +131,6 @@ class ShareSummary:
         rest, mass = _cells(self.cells - self.hit), _mass(self.hit_once, self.samples)
         limit = f"{self.unhit_limit:.1e} ({self.confidence * 100:g} %)"
         return f"{text}; without a hit: {rest}, {mass} of the measure together, each below {limit}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the summary as JSON-ready values."""
-        return {**asdict(self), "ranks": list(self.ranks)}
 
 
 def cell_shares(counts: Int[np.ndarray, " V"], *, confidence: float = 0.95) -> CellShares:

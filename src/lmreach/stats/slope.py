@@ -162,29 +162,6 @@ class Slope:
         ratio, low, high = (_over(limit_tokens_per_vector, end) for end in ends)
         return ratio, low, high
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry of ``results.slopes`` without target and ratios, JSON-ready."""
-        return {
-            "m": list(self.m),
-            "n50": list(self.n50),
-            "n50_low": list(self.n50_low),
-            "n50_high": list(self.n50_high),
-            "slope": self.slope,
-            "low": self.low,
-            "high": self.high,
-            "intercept": self.intercept,
-            "r2": self.r2,
-            "covariance": None if self.covariance is None else list(self.covariance),
-            "through_origin": None if self.through_origin is None else list(self.through_origin),
-            "exponent": None if self.exponent is None else list(self.exponent),
-            "better": self.better,
-            "bounds": self.bounds,
-            "relative_width": self.relative_width,
-            "verdict": self.verdict,
-            "words": self.words(),
-            "shape_words": self.shape_words(),
-        }
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Point:

@@ -15,12 +15,13 @@ from lmreach.errors import OutputError
 from lmreach.maths.plane import plane_map, rectangle_around
 from lmreach.report.cells import map as cell_map
 from lmreach.report.kit.drawing import COLOURS, GRID
+from lmreach.results.cells import Band, CellMap, MapCell, MapText
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = ["<b>&", '"]]>', " the", "\n", "   ", "", "\x00\ufffe\u202e", "漢字" * 9, "null", "🙂", "\ud800"]
 
 
-def record(tokens: list[str], *, seed: int = 0, outline: bool = True) -> dict:
+def record(tokens: list[str], *, seed: int = 0, outline: bool = True) -> CellMap:
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(len(tokens), 3)) * [1, 2, 2]
     points = np.array([[-1.0, -0.6], [1.0, -0.6], [0.2, 1.2]])
@@ -28,21 +29,23 @@ def record(tokens: list[str], *, seed: int = 0, outline: bool = True) -> dict:
     found = plane_map(scores, rectangle, (0.2, 0.5))
     winners = (np.column_stack([np.ones(3), points]) @ scores.T).argmax(1)
     turns = np.linspace(0, 2 * np.pi, 40)[:-1]
-    return {
-        "model": "a <model>",
-        "rectangle": list(rectangle),
-        "cells": [
-            {"id": c.token, "text": tokens[c.token], "area": c.area, "corners": c.corners.tolist()}
+    return CellMap(
+        model="a <model>",
+        rectangle=rectangle,
+        cells=tuple(
+            MapCell(id=c.token, text=tokens[c.token], area=c.area, corners=c.corners.tolist())
             for c in found.cells
-        ],
-        "levels": list(found.levels),
-        "bands": [[{"id": c.token, "corners": c.corners.tolist()} for c in band] for band in found.bands],
-        "texts": [
-            {"text": f"text {i} & more", "x": x, "y": y, "id": int(w), "token": tokens[w], "margin": 0.1}
+        ),
+        levels=found.levels,
+        bands=tuple(
+            tuple(Band(id=c.token, corners=c.corners.tolist()) for c in band) for band in found.bands
+        ),
+        texts=tuple(
+            MapText(text=f"text {i} & more", x=x, y=y, id=int(w), token=tokens[w], margin=0.1)
             for i, ((x, y), w) in enumerate(zip(points.tolist(), winners.tolist(), strict=True))
-        ],
-        "outline": np.column_stack([np.cos(turns), np.sin(turns)]).tolist() if outline else None,
-    }
+        ),
+        outline=np.column_stack([np.cos(turns), np.sin(turns)]).tolist() if outline else None,
+    )
 
 
 def test_hostile_tokens_are_shown_and_change_nothing() -> None:
@@ -63,14 +66,14 @@ def test_spaces_are_seen() -> None:
 
 def test_colours_go_to_the_texts_and_the_largest_and_grey_to_the_rest() -> None:
     given = record([f"t{i}" for i in range(200)])
-    assert len(given["cells"]) > 8
+    assert len(given.cells) > 8
     looks = cell_map._looks(given)
     assert list(looks.values()) == list(COLOURS)
-    assert {text["id"] for text in given["texts"]} <= set(looks)
+    assert {text.id for text in given.texts} <= set(looks)
     drawn = cell_map.cell_map_svg(given)
-    assert f"{len(given['cells']) - 6} other tokens" in drawn
+    assert f"{len(given.cells) - 6} other tokens" in drawn
     # one grey path per other cell, and its swatch
-    assert drawn.count(f'fill="{GRID}"') == len(given["cells"]) - 6 + 1
+    assert drawn.count(f'fill="{GRID}"') == len(given.cells) - 6 + 1
 
 
 def test_few_cells_need_no_other() -> None:
@@ -81,25 +84,25 @@ def test_few_cells_need_no_other() -> None:
 
 def test_polygons_are_drawn_as_they_are() -> None:
     given = record([f"t{i}" for i in range(50)])
-    frame = cell_map._Frame(given["rectangle"], 0, 0, 480)
+    frame = cell_map._Frame(given.rectangle, 0, 0, 480)
     root = ET.fromstring(cell_map.cell_map_svg(given))
     paths = [node for node in root.iter(f"{SVG}path") if node.get("stroke-width") == "0.8"]
-    assert len(paths) == len(given["cells"])
-    for node, cell in zip(paths, given["cells"], strict=True):
+    assert len(paths) == len(given.cells)
+    for node, cell in zip(paths, given.cells, strict=True):
         numbers = np.array(re.findall(r"-?[\d.]+", node.get("d") or ""), dtype=float).reshape(-1, 2)
-        np.testing.assert_allclose(numbers, frame.pixels(cell["corners"]), atol=0.006)
-    assert frame.pixels([given["rectangle"][::2]]).tolist() == [[0, 480]]
+        np.testing.assert_allclose(numbers, frame.pixels(cell.corners), atol=0.006)
+    assert frame.pixels([given.rectangle[::2]]).tolist() == [[0, 480]]
 
 
 @given(st.integers(0, 10**6), st.sampled_from([4, 30, 300]))
 @settings(max_examples=15, deadline=None)
 def test_labels_lie_inside_their_cells_and_apart(seed: int, count: int) -> None:
     given_record = record([f" token{i}" for i in range(count)], seed=seed)
-    frame = cell_map._Frame(given_record["rectangle"], 0, 0, 480)
+    frame = cell_map._Frame(given_record.rectangle, 0, 0, 480)
     taken: list[cell_map._Box] = []
-    for cell in given_record["cells"]:
-        corners = frame.pixels(cell["corners"])
-        _, box = cell_map._inside(corners, cell["text"], taken, frame.pixels([]), 480)
+    for cell in given_record.cells:
+        corners = frame.pixels(cell.corners)
+        _, box = cell_map._inside(corners, cell.text, taken, frame.pixels([]), 480)
         if box is None:
             continue
         w, h = box.width / 2, box.height / 2

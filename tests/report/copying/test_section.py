@@ -34,7 +34,7 @@ def test_every_outcome_makes_a_page(name: str) -> None:
 
 def test_a_study_carries_the_section_too() -> None:
     results = sample.study()
-    results["results"]["copying"] = made.zero_shot()
+    results = results.model_copy(update={"copying": made.zero_shot()})
     text = html.page(results)
     assert 'href="#copying"' in text
     assert '<h2 id="copying">Copying: in-context copying</h2>' in text
@@ -66,22 +66,20 @@ def test_words_of_training() -> None:
         "until all came out right: 512 of 512 held-out strings right after 1,200 steps"
         in sentences(section)[0]
     )
-    section["training"]["reached"] = False
+    section = section.model_copy(update={"training": made.training().model_copy(update={"reached": False})})
     assert "has not reached the mark" in sentences(section)[0]
-    section["training"] |= {"curve": [], "parent": "some-model"}
+    tuned = made.training().model_copy(update={"curve": (), "parent": "some-model"})
+    section = section.model_copy(update={"training": tuned})
     assert sentences(section)[0].startswith("some-model, fine-tuned,")
     assert "stopped before its first test" in sentences(section)[0]
     assert sentences(made.zero_shot())[0].startswith("Nothing was trained")
 
 
 def test_unseen_symbols_and_teacher_forcing_are_said() -> None:
-    section = {**made.copying(), "decoding": "teacher_forced"}
-    section["alphabet"] = {
-        **section["alphabet"],
-        "unseen": 10,
-        "tested": 11,
-        "unseen_letters": list("qrstuvwxyz"),
-    }
+    section = made.copying()
+    unseen = {"unseen": 10, "tested": 11, "unseen_letters": tuple("qrstuvwxyz")}
+    alphabet = section.alphabet.model_copy(update=unseen)
+    section = section.model_copy(update={"decoding": "teacher_forced", "alphabet": alphabet})
     told = " ".join(sentences(section))
     assert "10 of 11 symbols unseen in training (q, r, s" in told
     assert "Teacher-forced" in told
@@ -97,9 +95,8 @@ def test_unseen_symbols_and_teacher_forcing_are_said() -> None:
     ],
 )
 def test_mistakes_are_compared_with_chance(share: float, low: float, words: str) -> None:
-    section = made.copying()
-    section["mistakes"]["orders"][0]["followed"] |= {"share": share, "low": low}
-    told = " ".join(sentences(section))
+    changes = {f"copying.mistakes.orders.0.followed.{k}": v for k, v in (("share", share), ("low", low))}
+    told = " ".join(sentences(sample.changed(made.run(), changes).copying))
     assert words in told
     assert (
         "12 (20 %) stood right beside the right one in the string; a random wrong symbol does in 8 %" in told
@@ -110,13 +107,13 @@ def test_layouts_that_differ_are_named() -> None:
     told = " ".join(sentences(made.copying()))
     assert "differ from 'alone': 'padded with 16' (1 strings come out there alone, 9 only in 'alone')" in told
     assert "The other 1 does not." in told
-    section = made.copying()
-    section["layouts"][1]["p_value"] = 0.03  # of two comparisons: above 5 % / 2
-    assert "None differs from 'alone'" in " ".join(sentences(section))
+    # Of two comparisons: above 5 % / 2.
+    found = sample.changed(made.run(), {"copying.layouts.1.p_value": 0.03})
+    assert "None differs from 'alone'" in " ".join(sentences(found.copying))
 
 
 def test_the_limit_beside_it() -> None:
-    limits = made.run()["results"]["limits"]
+    limits = made.run().limits
     per = hidden_limit(limits)
     assert per is not None
     told = sentences(made.copying(), limits)[-1]
@@ -130,7 +127,7 @@ def test_the_limit_beside_it() -> None:
 
 @pytest.mark.parametrize("name", SECTIONS)
 def test_figures_draw(name: str) -> None:
-    limits = made.run()["results"]["limits"]
+    limits = made.run().limits
     section = SECTIONS[name]
     drawn: dict[str, Any] = {
         "shares": shares_figure(section),
@@ -143,7 +140,7 @@ def test_figures_draw(name: str) -> None:
         if figure is not None:
             assert svg(figure.wide).count("<path") > 3
             assert json.dumps(figure.narrow.to_dict())
-    if drawn["shares"] is not None and section["trained_to"]:
+    if drawn["shares"] is not None and section.trained_to:
         assert "trained up to 16" in svg(drawn["shares"].wide)
 
 

@@ -1,6 +1,5 @@
 """The sentences of the page."""
 
-import copy
 import re
 
 import pytest
@@ -58,12 +57,10 @@ def test_verdicts_are_said_and_no_number_is_made_up(verdict, said):
 
 @pytest.mark.parametrize(("growing", "said"), [(16, False), (24, False), (25, True), (32, True)])
 def test_lengths_that_the_number_of_steps_set_are_said_to_be(growing, said):
-    results = sample.study()
-    found = results["results"]["accessibility"]
-    for record in found:
-        record["still_growing"] = growing
-    total = growing * len(found)
-    assert (f"{total} of {32 * len(found)} strings still grew in the last tenth" in headline(results)) is said
+    count = len(sample.study().accessibility)
+    growth = {f"accessibility.{i}.still_growing": growing for i in range(count)}
+    results, total = sample.changed(sample.study(), growth), growing * count
+    assert (f"{total} of {32 * count} strings still grew in the last tenth" in headline(results)) is said
 
 
 def test_nothing_measured():
@@ -75,16 +72,16 @@ def test_nothing_measured():
 
 
 def test_a_measurement_above_its_limit_is_said_plainly():
-    results = sample.study()
-    for slope in results["results"]["slopes"]:
-        for ratio in slope["ratios"]:
-            ratio.update(ratio=0.8, low=0.7, high=0.9)
+    below = {"value": 0.8, "low": 0.7, "high": 0.9}
+    change = {f"slopes.{i}.ratios.{j}.ratio": below for i in range(2) for j in range(6)}
+    results = sample.changed(sample.study(), change)
     assert "the measurement lies above this limit, so its premise does not hold" in headline(results)
 
 
 def test_a_convention_is_called_one():
     results = sample.study()
-    results["results"]["limits"] = [{**results["results"]["limits"][0], "tightest_of_premise": True}]
+    first = results.limits[0].model_copy(update={"tightest_of_premise": True})
+    results = results.model_copy(update={"limits": (first,)})
     assert "If that premise and the convention hold" in headline(results)
 
 
@@ -101,10 +98,8 @@ def test_tokens_are_never_called_compression():
 def test_vocabulary_says_which_count_entered():
     results = sample.study()
     assert words.vocabulary(results) == "1,024 rows, 1,000 usable; V = 1,000 (usable ids) entered C"
-    padded = copy.deepcopy(results)
-    padded["model"]["usable"] = 900
-    padded["model"]["rows"] = 1000
+    padded = sample.changed(results, {"model.usable": 900, "model.rows": 1000})
     assert words.vocabulary(padded).endswith("V = 1,000 (rows) entered C")
-    padded["model"]["rows"] = 999
+    padded = sample.changed(padded, {"model.rows": 999})
     assert words.vocabulary(padded).endswith("which is neither of the two")
     assert "no limit was computed" in words.vocabulary(sample.empty())

@@ -30,7 +30,7 @@ def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def counted(folder: Path) -> dict[str, Any]:
     """Return the results without times."""
-    found = json.loads((folder / "results.json").read_text())["results"]["census"]
+    found = json.loads((folder / "results.json").read_text())["census"]
     for entry in [*found["grids"], *found["tokens"]]:
         entry.pop("seconds")
     return found
@@ -54,8 +54,8 @@ def test_results_are_strict_json_with_what_a_reader_needs(tmp_path: Path) -> Non
     run_census(GRID, tmp_path / "run")
     text = (tmp_path / "run" / "results.json").read_text()
     found = json.loads(text, parse_constant=pytest.fail)
-    assert (found["kind"], found["schema"]) == ("census", 1)
-    grids = found["results"]["census"]["grids"]
+    assert (found["kind"], found["schema_version"]) == ("census", 2)
+    grids = found["census"]["grids"]
     assert [grid["prompts"] for grid in grids] == [4, 16, 64]
     for grid in grids:
         for one in grid["lengths"]:

@@ -42,7 +42,7 @@ def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def measured(folder: Path) -> dict[str, Any]:
     """Return the section without times."""
-    found = json.loads((folder / "results.json").read_text())["results"]["copying"]
+    found = json.loads((folder / "results.json").read_text())["copying"]
     for entry in [*found["lengths"], found]:
         entry.pop("seconds")
     if found["training"] is not None:
@@ -69,7 +69,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(config: CopyConfig, tmp_path: Pat
 def test_a_trained_copier_is_measured_beside_its_limit(tmp_path: Path) -> None:
     run_copying(TRAINED, tmp_path / "run")
     results = json.loads((tmp_path / "run" / "results.json").read_text())
-    found = results["results"]["copying"]
+    found = results["copying"]
     assert results["kind"] == "copy"
     assert found["label"] == "length generalisation"
     assert found["decoding"] == "free_running"
@@ -77,7 +77,7 @@ def test_a_trained_copier_is_measured_beside_its_limit(tmp_path: Path) -> None:
     assert [one["length"] for one in found["lengths"]][:4] == [1, 2, 3, 4]
     assert all(one["exact"]["of"] == 4 for one in found["lengths"])
     assert found["cramming"][0]["strings"] == 2
-    assert {one["premise"] for one in results["results"]["limits"]} >= {"hidden", "format"}
+    assert {one["premise"] for one in results["limits"]} >= {"hidden", "format"}
     assert all(one["length"] <= 80 for one in found["lengths"])
     assert found["checked"]["same"] == found["checked"]["strings"]
     assert str(tmp_path) not in json.dumps(results)
@@ -188,10 +188,10 @@ def test_a_study_asks_for_copies_if_told_to(
     run.run_study(config, tmp_path / "run")
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     if model == "builtin:verse":
-        assert results["results"]["copying"]["finished"]
-        assert [one["length"] for one in results["results"]["copying"]["lengths"]] == [1, 2]
+        assert results["copying"]["finished"]
+        assert [one["length"] for one in results["copying"]["lengths"]] == [1, 2]
     else:  # it has no tokenizer to ask with
-        assert "copying" not in results["results"]
+        assert results["copying"] is None
         assert any(one["what"] == "copying in context" for one in results["not_done"])
 
 

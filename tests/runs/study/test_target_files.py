@@ -27,9 +27,9 @@ def test_results_and_page_hold_no_path(tmp_path: Path) -> None:
         assert "private folder" not in (run / name).read_text(encoding="utf-8")
     results = json.loads((run / "results.json").read_text(encoding="utf-8"))
     assert results["config"]["targets"] == ["ids:my notes.ids"]
-    assert [entry["target"] for entry in results["results"]["accessibility"]] == ["ids:my notes.ids"]
+    assert [entry["target"] for entry in results["accessibility"]] == ["ids:my notes.ids"]
     digest = hashlib.sha256(notes.read_bytes()).hexdigest()
     assert results["provenance"]["target_files"] == {"ids:my notes.ids": digest}
     resume_study(run)
     again = json.loads((run / "results.json").read_text(encoding="utf-8"))
-    assert again["results"]["accessibility"] == results["results"]["accessibility"]
+    assert again["accessibility"] == results["accessibility"]

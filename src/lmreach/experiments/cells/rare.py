@@ -17,7 +17,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -127,11 +126,6 @@ class TokenShare:
     twin: int | None
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        more = {"rivals": self.rivals, "twin": self.twin, "seconds": round(self.seconds, 3)}
-        return {"id": self.id, **self.share.as_dict(), **more}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RareCells:
@@ -161,21 +155,6 @@ class RareCells:
     def by_id(self) -> dict[int, LogProbability]:
         """Return the shares as `lmreach.stats.refined` takes them."""
         return {token.id: token.share for token in self.tokens}
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {
-            "model": self.model,
-            "fingerprint": self.fingerprint,
-            "measure": self.measure,
-            "particles": self.options.particles,
-            "replicates": self.options.replicates,
-            "start": self.options.start,
-            "floor_nats": self.options.floor,
-            "confidence": self.options.confidence,
-            "tokens": [token.as_dict() for token in self.tokens],
-            "seconds": round(self.seconds, 3),
-        }
 
 
 @torch.no_grad()

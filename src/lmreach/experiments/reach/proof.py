@@ -1,7 +1,6 @@
 """What a convex combination of tokens proves about another token, checked apart from the solver."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -35,15 +34,6 @@ class UnreachableProof:
     weights: Float[np.ndarray, " r"]
     uniform: float
     bound: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {
-            "ids": self.ids.tolist(),
-            "weights": self.weights.tolist(),
-            "uniform": self.uniform,
-            "bound": self.bound,
-        }
 
 
 def unreachable_proof(

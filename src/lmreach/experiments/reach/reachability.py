@@ -24,7 +24,7 @@ from lmreach.experiments.reach.leads import Judge
 from lmreach.experiments.reach.proof import UnreachableProof
 from lmreach.experiments.reach.run import Run
 from lmreach.experiments.reach.verdicts import Method
-from lmreach.maths.cells import RESOLUTION, Region, Verdict, WholeSpace, log_share_without
+from lmreach.maths.cells import Region, Verdict, WholeSpace, log_share_without
 from lmreach.maths.supports import Box, norm_ellipsoid
 from lmreach.models.loaded import LoadedModel
 
@@ -163,26 +163,16 @@ class Reachability:
             raise InputError(problem("a token without these verdicts", got, "look at the verdicts"))
         return log_share_without(length, log_kept)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values: counts, ids of all but reachable tokens, certificates, seconds."""
-        tried = [m for m in self.methods if m != "none"]
+    @property
+    def proved_by(self) -> dict[str, int]:
+        """Number of judged tokens by what proved their verdict."""
+        return dict(Counter(method for method in self.methods if method != "none"))
+
+    @property
+    def smallest_margin(self) -> float | None:
+        """Smallest lead at a witness, in logits; None without one."""
         proved = self.margins[self.margins > 0]
-        return {
-            "model": self.name,
-            "fingerprint": self.fingerprint,
-            "support": self.support,
-            "resolution": RESOLUTION,
-            "vocab": self.vocab,
-            "judged": len(self.ids),
-            "counts": self.counts,
-            "methods": dict(Counter(tried)),
-            **{verdict: self.having(verdict).tolist() for verdict in _VERDICTS[1:]},
-            "certificates": {str(i): c.as_dict() for i, c in self.certificates.items()},
-            "reasons": {str(i): reason for i, reason in self.reasons.items()},
-            "smallest_margin": float(proved.min()) if len(proved) else None,
-            "padded_leads": self.padded_leads,
-            "seconds": round(self.seconds, 3),
-        }
+        return float(proved.min()) if len(proved) else None
 
     def _log_kept(
         self,

@@ -1,6 +1,6 @@
 """The map of decoder cells on a plane through three texts, drawn as SVG from exact polygons.
 
-Everything here is in pixels unless a name says otherwise; the record's corners are in the units of hidden
+Everything here is in pixels unless a name says otherwise; the map's corners are in the units of hidden
 states and y points up there.
 """
 
@@ -18,11 +18,9 @@ from markupsafe import Markup, escape
 from lmreach.files import write_whole
 from lmreach.report.kit.drawing import COLOURS, FONT, GRID, INK, MUTED, PAPER
 from lmreach.report.kit.format import number, plain
+from lmreach.results.cells import CellMap, MapCell, MapText
 
 __all__ = ["cell_map_png", "cell_map_svg", "describe_map", "save_cell_map"]
-
-Record = Mapping[str, Any]
-"""As made by the study: model, rectangle, cells, levels, bands, texts, outline."""
 
 Points = Float[np.ndarray, "k 2"]
 
@@ -37,20 +35,11 @@ _MARK = 9.0
 _TEXT_CHARACTERS = 68
 
 
-def cell_map_svg(record: Record) -> str:
-    """Draw the map: cells by winning token, the three texts, a key, and an inset with the margin.
-
-    Parameters
-    ----------
-    record
-        Plain values: ``model``; ``rectangle`` (x0, x1, y0, y1); ``cells``, the largest first, each with
-        ``id``, ``text``, ``area`` (share of the rectangle) and ``corners``; ``levels`` in units of the
-        head's scores W h + b and ``bands``, per level the polygons; ``texts`` with ``text``, ``x``, ``y``,
-        ``id``; ``outline``, a closed line or None.
-    """
-    frame = _Frame(record["rectangle"], _PAD, _TOP, _MAP)
+def cell_map_svg(record: CellMap) -> str:
+    """Draw the map: cells by winning token, the three texts, a key, and an inset with the margin."""
+    frame = _Frame(record.rectangle, _PAD, _TOP, _MAP)
     looks = _looks(record)
-    texts = record["texts"]
+    texts = record.texts
     below = _TOP + _MAP + 24
     height = below + _ROW * len(texts) + 8
     parts = [
@@ -58,7 +47,7 @@ def cell_map_svg(record: Record) -> str:
             '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" '
             'font-family="{2}" font-size="12" fill="{3}">'
         ).format(_WIDTH, height, FONT, INK),
-        _label(_PAD, 18, f"{plain(record['model'])}: the next token on the plane through three texts", 14),
+        _label(_PAD, 18, f"{plain(record.model)}: the next token on the plane through three texts", 14),
         _map(record, frame, looks),
         _key(record, looks, _PAD + _MAP + _GAP, _TOP),
         _inset(record, _PAD + _MAP + _GAP, _TOP + _MAP - _INSET - 24),
@@ -68,7 +57,7 @@ def cell_map_svg(record: Record) -> str:
     return str(Markup("\n").join(parts))
 
 
-def cell_map_png(record: Record) -> bytes:
+def cell_map_png(record: CellMap) -> bytes:
     """Draw the map as PNG on white, at twice the size."""
     drawn = cell_map_svg(record)
     start = drawn.index(">") + 1
@@ -77,18 +66,18 @@ def cell_map_png(record: Record) -> bytes:
     return png
 
 
-def describe_map(record: Record) -> str:
+def describe_map(record: CellMap) -> str:
     """Say what the map shows, for readers who do not see it."""
-    cells = record["cells"]
-    largest = ", ".join(f"{_token(cell['text'])} {_percent(cell['area'])}" for cell in cells[:3])
+    cells = record.cells
+    largest = ", ".join(f"{_token(cell.text)} {_percent(cell.area)}" for cell in cells[:3])
     points = "; ".join(
-        f"{_cut(plain(text['text']), 40)} lies in the cell of {_token(_text_of(record, text['id']))}"
-        for text in record["texts"]
+        f"{_cut(plain(text.text), 40)} lies in the cell of {_token(_text_of(record, text.id))}"
+        for text in record.texts
     )
     return f"{len(cells)} tokens win somewhere on the plane; the largest cells: {largest}. {points}."
 
 
-def save_cell_map(record: Record, folder: Path, name: str = "map") -> list[Path]:
+def save_cell_map(record: CellMap, folder: Path, name: str = "map") -> list[Path]:
     """Write the map as ``name``.svg and ``name``.png into ``folder`` (made if missing); return the paths.
 
     Raises
@@ -131,32 +120,32 @@ class _Frame:
         )
 
 
-def _looks(record: Record) -> dict[int, str]:
+def _looks(record: CellMap) -> dict[int, str]:
     """Return the colour of each token that has one: first those at the texts, then the largest cells."""
-    order = [cell["id"] for cell in record["cells"]]
-    at_texts = [text["id"] for text in record["texts"]]
+    order = [cell.id for cell in record.cells]
+    at_texts = [text.id for text in record.texts]
     chosen = list(dict.fromkeys([*at_texts, *order]))[: len(COLOURS)]
     # By size again, so that the key reads from the largest down.
     ranked = sorted((token for token in chosen if token in order), key=order.index)
     return dict(zip(ranked, COLOURS, strict=False))
 
 
-def _map(record: Record, frame: _Frame, looks: Mapping[int, str]) -> Markup:
-    marks = frame.pixels([(text["x"], text["y"]) for text in record["texts"]])
+def _map(record: CellMap, frame: _Frame, looks: Mapping[int, str]) -> Markup:
+    marks = frame.pixels([(text.x, text.y) for text in record.texts])
     boxes = [_Box(x, y, 2 * _MARK + 4, 2 * _MARK + 4) for x, y in marks]
-    line = frame.pixels(record.get("outline") or [])
+    line = frame.pixels(record.outline or [])
     labels = []
-    for cell in record["cells"]:
-        corners = frame.pixels(cell["corners"])
-        label, box = _inside(corners, _token(cell["text"]), boxes, line, frame.size)
+    for cell in record.cells:
+        corners = frame.pixels(cell.corners)
+        label, box = _inside(corners, _token(cell.text), boxes, line, frame.size)
         if box is not None:
             labels.append(label)
             boxes.append(box)
     return Markup("\n").join(
         [
             frame.opened(),
-            *(_polygon(cell, frame, looks.get(cell["id"])) for cell in record["cells"]),
-            _outline(record.get("outline"), frame),
+            *(_polygon(cell, frame, looks.get(cell.id)) for cell in record.cells),
+            _outline(record.outline, frame),
             *labels,
             *(_numeral(i + 1, x, y) for i, (x, y) in enumerate(marks)),
             Markup("</svg>"),
@@ -164,9 +153,9 @@ def _map(record: Record, frame: _Frame, looks: Mapping[int, str]) -> Markup:
     )
 
 
-def _polygon(cell: Record, frame: _Frame, colour: str | None) -> Markup:
+def _polygon(cell: MapCell, frame: _Frame, colour: str | None) -> Markup:
     return Markup('<path d="{}" fill="{}" fill-opacity="{}" stroke="{}" stroke-width="0.8"/>').format(
-        _path(frame.pixels(cell["corners"])), colour or GRID, _FILL if colour else 1, PAPER
+        _path(frame.pixels(cell.corners)), colour or GRID, _FILL if colour else 1, PAPER
     )
 
 
@@ -190,9 +179,9 @@ def _numeral(value: int, x: float, y: float) -> Markup:
     ).format(x, y, _MARK, INK, PAPER, y + 4, value)
 
 
-def _scale_bar(record: Record, left: float, top: float) -> Markup:
+def _scale_bar(record: CellMap, left: float, top: float) -> Markup:
     """Draw a bar of a round length, at most a third of the key's width, with what it stands for."""
-    frame = _Frame(record["rectangle"], 0, 0, _MAP)
+    frame = _Frame(record.rectangle, 0, 0, _MAP)
     wanted = _SIDE / 3 / frame.scale
     power = 10.0 ** np.floor(np.log10(wanted))
     length = next(step * power for step in (5, 2, 1) if step * power <= wanted * 1.0001)
@@ -276,13 +265,13 @@ def _reach(box: _Box, corners: Points) -> Float[np.ndarray, " k"]:
     return np.asarray(np.abs(normals) @ [box.width / 2, box.height / 2])
 
 
-def _key(record: Record, looks: Mapping[int, str], left: float, top: float) -> Markup:
-    cells = {cell["id"]: cell for cell in record["cells"]}
-    rows = [(looks[i], _token(cells[i]["text"]), cells[i]["area"]) for i in looks]
+def _key(record: CellMap, looks: Mapping[int, str], left: float, top: float) -> Markup:
+    cells = {cell.id: cell for cell in record.cells}
+    rows = [(looks[i], _token(cells[i].text), cells[i].area) for i in looks]
     rest = [cell for i, cell in cells.items() if i not in looks]
     if rest:
         words = "1 other token" if len(rest) == 1 else f"{len(rest)} other tokens"
-        rows.append((GRID, words, sum(cell["area"] for cell in rest)))
+        rows.append((GRID, words, sum(cell.area for cell in rest)))
     parts = [_label(left, top + 11, "next token (\u00b7 a space), share of area", 12, MUTED)]
     for i, (colour, text, area) in enumerate(rows):
         y = top + 22 + _ROW * i
@@ -293,7 +282,7 @@ def _key(record: Record, looks: Mapping[int, str], left: float, top: float) -> M
         ]
     y = top + 22 + _ROW * len(rows) + 4
     parts.append(_scale_bar(record, left, y))
-    if record.get("outline") is not None:
+    if record.outline is not None:
         y += _ROW
         parts += [
             Markup('<path d="M{:g} {:g}h16" stroke="{}" stroke-dasharray="4 3"/>').format(left, y + 7, MUTED),
@@ -308,20 +297,20 @@ def _swatch(left: float, top: float, colour: str, opacity: float) -> Markup:
     )
 
 
-def _inset(record: Record, left: float, top: float) -> Markup:
+def _inset(record: CellMap, left: float, top: float) -> Markup:
     """Draw the margin: bands inside each cell, darker where the winner leads by more."""
-    frame = _Frame(record["rectangle"], left, top + 8, _INSET)
+    frame = _Frame(record.rectangle, left, top + 8, _INSET)
     bands = [
         Markup('<path d="{}" fill="{}" fill-opacity="{}"/>').format(
-            " ".join(_path(frame.pixels(piece["corners"])) for piece in band), COLOURS[0], _SHADE
+            " ".join(_path(frame.pixels(piece.corners)) for piece in band), COLOURS[0], _SHADE
         )
-        for band in record["bands"]
+        for band in record.bands
         if band
     ]
     edges = Markup('<path d="{}" fill="none" stroke="{}" stroke-width="0.6"/>').format(
-        " ".join(_path(frame.pixels(cell["corners"])) for cell in record["cells"]), MUTED
+        " ".join(_path(frame.pixels(cell.corners)) for cell in record.cells), MUTED
     )
-    marks = frame.pixels([(text["x"], text["y"]) for text in record["texts"]])
+    marks = frame.pixels([(text.x, text.y) for text in record.texts])
     dots = [
         Markup('<circle cx="{:.2f}" cy="{:.2f}" r="3" fill="{}" stroke="{}"/>').format(x, y, INK, PAPER)
         for x, y in marks
@@ -335,7 +324,7 @@ def _inset(record: Record, left: float, top: float) -> Markup:
             edges,
             *dots,
             Markup("</svg>"),
-            _levels(record["levels"], left, top + _INSET + 16),
+            _levels(record.levels, left, top + _INSET + 16),
         ]
     )
 
@@ -357,17 +346,17 @@ def _levels(levels: Sequence[float], left: float, top: float) -> Markup:
     return Markup("\n").join(parts)
 
 
-def _text_line(index: int, text: Record, record: Record, y: float) -> Markup:
-    told = _cut(plain(text["text"]), _TEXT_CHARACTERS)
-    words = f"\u201c{told}\u201d, next {_token(_text_of(record, text['id']))}"
+def _text_line(index: int, text: MapText, record: CellMap, y: float) -> Markup:
+    told = _cut(plain(text.text), _TEXT_CHARACTERS)
+    words = f"\u201c{told}\u201d, next {_token(_text_of(record, text.id))}"
     return _numeral(index + 1, _PAD + _MARK + 1, y) + _label(_PAD + 28, y + 4, words, 12)
 
 
-def _text_of(record: Record, token: int) -> str:
-    for cell in record["cells"]:
-        if cell["id"] == token:
-            return str(cell["text"])
-    return str(next(text["token"] for text in record["texts"] if text["id"] == token))
+def _text_of(record: CellMap, token: int) -> str:
+    for cell in record.cells:
+        if cell.id == token:
+            return str(cell.text)
+    return str(next(text.token for text in record.texts if text.id == token))
 
 
 def _label(x: float, y: float, text: str, size: float, colour: str = INK, *, anchor: str = "start") -> Markup:

@@ -5,36 +5,29 @@ from typing import Any
 import altair as alt
 
 from lmreach.report.kit.drawing import COLOURS, INK, MUTED, Figure, log_ticks, rows, stack
-from lmreach.report.kit.format import is_number
-from lmreach.report.kit.reading import Record
+from lmreach.results.cells import Shares
 
 _WIDE, _NARROW = (620, 300), (300, 260)
 _COLOUR = COLOURS[0]
 
 
-def rank_figure(shares: Record) -> Figure | None:
-    """Return the figure of one record of shares, or None where no cell was hit.
-
-    Parameters
-    ----------
-    shares
-        With ``ranks`` (rank, share, low, high), ``cells``, ``samples`` and ``unhit_limit``.
-    """
+def rank_figure(shares: Shares) -> Figure | None:
+    """Return the figure of some shares, or None where no cell was hit."""
     points = [
-        {"rank": one["rank"], "share": one["share"], "low": one["low"], "high": one["high"]}
-        for one in shares.get("ranks") or ()
-        if all(is_number(one.get(name)) for name in ("rank", "share", "low", "high")) and one["low"] > 0
+        {"rank": one.rank, "share": one.share, "low": one.low, "high": one.high}
+        for one in shares.ranks
+        if one.low > 0
     ]
-    cells, limit = shares.get("cells"), shares.get("unhit_limit")
-    if not points or not is_number(cells) or not is_number(limit):
+    cells, limit = shares.cells, shares.unhit_limit
+    if not points:
         return None
-    samples = int(shares["samples"])
+    samples = int(shares.samples)
     description = (
         f"Share of the cell of each rank on logarithmic axes, from {points[0]['share']:.2g} for the largest"
         f" cell to {points[-1]['share']:.2g} at rank {points[-1]['rank']:,} of {int(cells):,}."
     )
     caption = (
-        f"Cells in order of their hits among {samples:,} states ({shares.get('measure_words')}); bars are"
+        f"Cells in order of their hits among {samples:,} states ({shares.measure_words}); bars are"
         " 95 % intervals of single cells. Ranks are those of the sample, so the smallest cells shown are the"
         " lucky ones of their kind. A cell without a hit lies below the dashed line, it has no share of zero."
     )

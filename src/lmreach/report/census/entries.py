@@ -1,28 +1,12 @@
-"""The entries of a census record, and how their numbers are written."""
+"""How the numbers of a census are written."""
 
 import math
 
 from lmreach.report.kit.format import number
-from lmreach.report.kit.reading import Record
 
-__all__ = ["grid_entries", "lengths", "prompts_of", "rough", "token_entries"]
+__all__ = ["prompts_of", "rough"]
 
 _WORDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
-
-
-def grid_entries(census: Record) -> list[Record]:
-    """Return the counts over grids of prompts, one entry per m."""
-    return list(census.get("grids") or ())
-
-
-def token_entries(census: Record) -> list[Record]:
-    """Return the counts over prompts of real tokens, one entry per prompt length."""
-    return list(census.get("tokens") or ())
-
-
-def lengths(entry: Record) -> list[Record]:
-    """Return what an entry says of each output length, counted or estimated."""
-    return list(entry.get("lengths") or entry.get("estimates") or ())
 
 
 def prompts_of(tokens: int) -> str:

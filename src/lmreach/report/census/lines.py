@@ -20,7 +20,7 @@ _LINE = 15  # height of one line of a label in pixels
 class Series:
     """One line: its points, its look (by index), whether it is a limit, and its label in two lines."""
 
-    points: list[tuple[float, float]]
+    points: Sequence[tuple[float, float]]
     index: int
     limit: bool
     label: tuple[str, str]

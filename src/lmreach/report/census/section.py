@@ -1,8 +1,6 @@
 """The census on the page: counts beside the most there could be, discovery curves, tables and sentences.
 
-Everything is read from one plain dict, ``results.census``: ``grids`` (exact counts over a grid of prompts,
-one entry per m) and ``tokens`` (prompts of real tokens, one entry per prompt length). Nothing is computed
-again.
+Everything is read from `lmreach.results.census.Census`; nothing is computed again.
 """
 
 from dataclasses import dataclass
@@ -11,8 +9,8 @@ from lmreach.report.census.figures import census_figures, count_figure, discover
 from lmreach.report.census.tables import tables
 from lmreach.report.census.words import sentences
 from lmreach.report.kit.drawing import Figure
-from lmreach.report.kit.reading import Record
 from lmreach.report.kit.table import Table
+from lmreach.results.census import Census
 
 __all__ = ["Parts", "census_figures", "count_figure", "discovery_figure", "parts", "sentences", "tables"]
 
@@ -26,6 +24,6 @@ class Parts:
     tables: tuple[Table, ...]
 
 
-def parts(census: Record) -> Parts:
+def parts(census: Census) -> Parts:
     """Return sentences, figures and tables of a census."""
     return Parts(tuple(sentences(census)), tuple(census_figures(census)), tuple(tables(census)))

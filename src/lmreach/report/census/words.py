@@ -2,31 +2,31 @@
 
 import math
 
-from lmreach.report.census.entries import grid_entries, lengths, rough, token_entries
-from lmreach.report.kit.format import is_number, number
-from lmreach.report.kit.reading import Record
+from lmreach.report.census.entries import rough
+from lmreach.report.kit.format import number
+from lmreach.results.census import Census, GridCount, TokenCount
 
 __all__ = ["sentences"]
 
 
-def sentences(census: Record) -> list[str]:
+def sentences(census: Census) -> list[str]:
     """Say the result, one sentence per entry."""
-    return [*map(_grid_sentence, grid_entries(census)), *map(_token_sentence, token_entries(census))]
+    return [*map(_grid_sentence, census.grids), *map(_token_sentence, census.tokens)]
 
 
-def _grid_sentence(grid: Record) -> str:
-    last = lengths(grid)[-1]
-    length, vectors = int(last["length"]), "1 vector" if grid["m"] == 1 else f"{grid['m']} vectors"
-    known = "" if grid.get("exact", True) else "about "
-    all_texts = rough(math.exp(min(length * math.log(grid["vocab"]), 690.0)))
-    orders = "" if grid.get("order", "all") == "all" else " (order before the last vector aside)"
+def _grid_sentence(grid: GridCount) -> str:
+    last = grid.lengths[-1]
+    length, vectors = int(last.length), "1 vector" if grid.m == 1 else f"{grid.m} vectors"
+    known = "" if grid.exact else "about "
+    all_texts = rough(math.exp(min(length * math.log(grid.vocab), 690.0)))
+    orders = "" if grid.order == "all" else " (order before the last vector aside)"
     text = (
-        f"All {number(int(grid['prompts']))} prompts{orders} of {vectors} with {grid['q']} values per "
-        f"coordinate were tried: they give {known}{rough(float(last['distinct']))} different outputs of "
+        f"All {number(int(grid.prompts))} prompts{orders} of {vectors} with {grid.q} values per "
+        f"coordinate were tried: they give {known}{rough(float(last.distinct))} different outputs of "
         f"{length} tokens, of {all_texts} that there are."
     )
-    full = grid.get("fully_reachable")
-    if not is_number(full):
+    full = grid.fully_reachable
+    if full is None:
         return text
     if full == 0:
         return f"{text} Not even every single token can be produced."
@@ -34,25 +34,25 @@ def _grid_sentence(grid: Record) -> str:
     return f"{text} Every text of up to {full} {unit} can be produced; longer ones only in part."
 
 
-def _token_sentence(entry: Record) -> str:
-    last = lengths(entry)[-1]
-    prompts, length = int(entry["prompts"]), int(last["length"])
-    kind = "one token" if entry["prompt_tokens"] == 1 else f"{entry['prompt_tokens']} tokens"
-    tried = f"all {number(prompts)}" if entry.get("complete") else f"{number(prompts)} random"
+def _token_sentence(entry: TokenCount) -> str:
+    last = entry.lengths[-1]
+    prompts, length = int(entry.prompts), int(last.length)
+    kind = "one token" if entry.prompt_tokens == 1 else f"{entry.prompt_tokens} tokens"
+    tried = f"all {number(prompts)}" if entry.complete else f"{number(prompts)} random"
     text = (
-        f"After {tried} prompts of {kind} the model goes on in {number(int(last['distinct']))} different "
+        f"After {tried} prompts of {kind} the model goes on in {number(int(last.distinct))} different "
         f"ways ({length} tokens each)"
     )
-    if last.get("top"):
-        best = last["top"][0]
-        share = best["prompts"] / prompts
-        times = "1 prompt" if best["prompts"] == 1 else f"{number(int(best['prompts']))} prompts"
+    if last.top:
+        best = last.top[0]
+        share = best.prompts / prompts
+        times = "1 prompt" if best.prompts == 1 else f"{number(int(best.prompts))} prompts"
         text += f"; the most popular way follows {times} ({100 * share:.2g} %)"
-    chao = last.get("chao1")
+    chao = last.chao1
     if chao:
         text += (
-            f". All prompts of that length together have more: at least about {rough(chao['value'])} "
-            f"different ways (95 % interval {rough(chao['low'])} to {rough(chao['high'])}, an estimate "
+            f". All prompts of that length together have more: at least about {rough(chao.value)} "
+            f"different ways (95 % interval {rough(chao.low)} to {rough(chao.high)}, an estimate "
             "from below)"
         )
     return text + "."

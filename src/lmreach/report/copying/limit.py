@@ -8,8 +8,9 @@ import altair as alt
 from lmreach.report.copying import words as copy_words
 from lmreach.report.copying.axis import Axis
 from lmreach.report.kit.drawing import INK, MUTED, PAPER, Figure, Look, look, rows, spread, stack
-from lmreach.report.kit.format import is_number, number, plain
-from lmreach.report.kit.reading import Record
+from lmreach.report.kit.format import number, plain
+from lmreach.results.copying import Copying
+from lmreach.results.limits import Limit
 
 __all__ = ["limit_figure"]
 
@@ -32,7 +33,7 @@ class _Line:
     bars: list[tuple[float, float, float]]
 
 
-def limit_figure(copying: Record, limits: Sequence[Record]) -> Figure | None:
+def limit_figure(copying: Copying, limits: Sequence[Limit]) -> Figure | None:
     """Draw tokens emitted against prompt vectors: the limit, what is crammed, and where copying stands."""
     lines = [*_copying(copying), *_crammed(copying)]
     lines += _limit(limits, lines)
@@ -49,29 +50,34 @@ def limit_figure(copying: Record, limits: Sequence[Record]) -> Figure | None:
     return Figure("copy-limit", "Copying beside the limit", plain(told), caption, wide, narrow)
 
 
-def _copying(copying: Record) -> list[_Line]:
-    known, lengths = copying["n50"].get("n50"), copying.get("lengths") or ()
-    if not known or not lengths:
+def _copying(copying: Copying) -> list[_Line]:
+    n50, lengths = copying.n50.value, copying.lengths
+    if n50 is None or not lengths:
         return []
-    n50, low, high = known
-    end = (copy_words.prompt_at(copying, n50), float(n50))
-    done = [(float(one["prompt"]), float(one["length"])) for one in lengths if one["length"] < n50]
-    label = ("copying", f"n50 {number(float(n50))}")
-    return [_Line(look(0), label, [*done, end], [end], [(end[0], low, high)])]
+    end = (copy_words.prompt_at(copying, n50), n50)
+    done = [(float(one.prompt), float(one.length)) for one in lengths if one.length < n50]
+    label = ("copying", f"n50 {number(n50)}")
+    return [
+        _Line(
+            look(0), label, [*done, end], [end], [(end[0], copying.n50.low or n50, copying.n50.high or n50)]
+        )
+    ]
 
 
-def _crammed(copying: Record) -> list[_Line]:
-    found = [one for one in copying.get("cramming") or () if is_number(one["n50"]["value"])]
-    if not found:
+def _crammed(copying: Copying) -> list[_Line]:
+    points = [(float(one.m), one.n50.value) for one in copying.cramming if one.n50.value is not None]
+    if not points:
         return []
-    points = [(float(one["m"]), float(one["n50"]["value"])) for one in found]
-    ends = [(float(one["m"]), one["n50"]["low"], one["n50"]["high"]) for one in found]
-    bars = [bar for bar in ends if is_number(bar[1]) and is_number(bar[2])]
-    label = ("optimised vectors", f"n50 {number(points[-1][1])} at m = {found[-1]['m']}")
+    bars = [
+        (float(one.m), one.n50.low, one.n50.high)
+        for one in copying.cramming
+        if one.n50.value is not None and one.n50.low is not None and one.n50.high is not None
+    ]
+    label = ("optimised vectors", f"n50 {number(points[-1][1])} at m = {points[-1][0]:g}")
     return [_Line(look(2), label, points, points, bars)]
 
 
-def _limit(limits: Sequence[Record], lines: Sequence[_Line]) -> list[_Line]:
+def _limit(limits: Sequence[Limit], lines: Sequence[_Line]) -> list[_Line]:
     per = copy_words.hidden_limit(limits)
     if per is None or not lines:
         return []

@@ -1,6 +1,6 @@
 """The section of copying: shares against length, the limit beside it, and how it was learned.
 
-Everything is read from one plain dict, ``results.copying``; nothing is computed again.
+Everything is read from `lmreach.results.copying.Copying`; nothing is computed again.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,11 @@ from lmreach.report.kit.drawing import (
     spread,
     stack,
 )
-from lmreach.report.kit.format import is_number, number, plain
-from lmreach.report.kit.reading import Record
-from lmreach.report.study.tables import Table
+from lmreach.report.kit.format import number, plain
+from lmreach.report.kit.table import Table
+from lmreach.results import Interval
+from lmreach.results.copying import Copying, CopyLength, Counted, Crammed, LearningPoint
+from lmreach.results.limits import Limit
 
 __all__ = ["Parts", "copying_figures", "learning_figure", "limit_figure", "parts", "shares_figure"]
 
@@ -42,7 +44,7 @@ class Parts:
     tables: tuple[Table, ...]
 
 
-def parts(copying: Record, limits: Sequence[Record] = ()) -> Parts:
+def parts(copying: Copying, limits: Sequence[Limit] = ()) -> Parts:
     """Return sentences, figures and tables of copying, the model's limits beside it."""
     return Parts(
         tuple(copy_words.sentences(copying, limits)),
@@ -51,15 +53,15 @@ def parts(copying: Record, limits: Sequence[Record] = ()) -> Parts:
     )
 
 
-def copying_figures(copying: Record, limits: Sequence[Record] = ()) -> list[Figure]:
+def copying_figures(copying: Copying, limits: Sequence[Limit] = ()) -> list[Figure]:
     """Return the figures there are data for: shares against length, the limit, the learning curve."""
     drawn = (shares_figure(copying), limit_figure(copying, limits), learning_figure(copying))
     return [figure for figure in drawn if figure is not None]
 
 
-def shares_figure(copying: Record) -> Figure | None:
+def shares_figure(copying: Copying) -> Figure | None:
     """Draw exact match and per-character accuracy against length, and what optimised vectors reach."""
-    found = copying.get("lengths") or ()
+    found = copying.lengths
     if not found:
         return None
     title = "Share of strings copied, by length"
@@ -67,20 +69,20 @@ def shares_figure(copying: Record) -> Figure | None:
         "Circles and band: strings that came out whole, with 95 % intervals; triangles: characters that were "
         "right at their place; mark on the one-half line: n50 and its interval."
     )
-    if copying.get("cramming"):
+    if copying.cramming:
         said += " Steps: strings that optimised vectors make the same model emit, m vectors."
-    if copying["decoding"] == "teacher_forced":
+    if copying.decoding == "teacher_forced":
         said += " Teacher-forced: the true answer was fed back."
     told = " ".join(copy_words.sentences(copying)[:3])
     wide, narrow = (_shares(copying, width) for width in (_WIDTH, _NARROW))
     return Figure("copy-shares", title, plain(told), said, wide, narrow)
 
 
-def _shares(copying: Record, width: int) -> alt.LayerChart:
-    found = copying["lengths"]
-    crammed = copying.get("cramming") or ()
-    longest = max([one["length"] for one in found] + [n for one in crammed for n in one["curve"]["n"][-1:]])
-    shortest = min(one["length"] for one in found)
+def _shares(copying: Copying, width: int) -> alt.LayerChart:
+    found = copying.lengths
+    crammed = copying.cramming
+    longest = max([one.length for one in found] + [n for one in crammed for n in one.curve.n[-1:]])
+    shortest = min(one.length for one in found)
     log = longest > 8 * shortest
     axis = Axis(0.9 * shortest if log else 0.0, 1.06 * longest, log, width)
     x = axis.encode(alt.X, "n", f"length of the string ({copy_words.unit(copying)})")
@@ -90,8 +92,8 @@ def _shares(copying: Record, width: int) -> alt.LayerChart:
         *_trained(copying, x),
         *_crammed(crammed, axis, x),
         *_characters(found, x),
-        *_copied(found, copying["counted"], x),
-        *_n50_mark(copying["n50"], axis, x),
+        *_copied(found, copying.counted, x),
+        *_n50_mark(copying.n50, axis, x),
         *_names(copying, axis),
     ]
     return stack(layers, width, _HEIGHT)
@@ -102,8 +104,8 @@ def _y(field: str = "share", title: str = "share") -> alt.Y:
     return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
 
 
-def _trained(copying: Record, x: alt.X | alt.Y) -> list[alt.Chart]:
-    to = copying.get("trained_to")
+def _trained(copying: Copying, x: alt.X | alt.Y) -> list[alt.Chart]:
+    to = copying.trained_to
     if not to:
         return []
     data = rows([{"n": to, "share": 0.06, "name": f"trained up to {to}"}])
@@ -113,10 +115,14 @@ def _trained(copying: Record, x: alt.X | alt.Y) -> list[alt.Chart]:
     ]
 
 
-def _copied(found: Sequence[Record], counted: str, x: alt.X | alt.Y) -> list[alt.Chart]:
+def _copied(found: Sequence[CopyLength], counted: Counted, x: alt.X | alt.Y) -> list[alt.Chart]:
     style = look(_COPY)
     data = rows(
-        [{"n": one["length"], **{k: one[counted][k] for k in ("share", "low", "high")}} for one in found]
+        [
+            {"n": one.length, "share": right.share, "low": right.low, "high": right.high}
+            for one in found
+            for right in (one.counting(counted),)
+        ]
     )
     return [
         alt.Chart(data).mark_area(color=style.colour, opacity=0.15).encode(x=x, y=_y("low"), y2="high"),
@@ -125,9 +131,9 @@ def _copied(found: Sequence[Record], counted: str, x: alt.X | alt.Y) -> list[alt
     ]
 
 
-def _characters(found: Sequence[Record], x: alt.X | alt.Y) -> list[alt.Chart]:
+def _characters(found: Sequence[CopyLength], x: alt.X | alt.Y) -> list[alt.Chart]:
     style = look(_CHARACTERS)
-    data = rows([{"n": one["length"], "share": one["characters"]["share"]} for one in found])
+    data = rows([{"n": one.length, "share": one.characters.share} for one in found])
     return [
         alt.Chart(data)
         .mark_line(color=style.colour, strokeWidth=1.5, strokeDash=style.dash)
@@ -151,14 +157,12 @@ def _dots(data: alt.Data, style: Look, size: int, x: alt.X | alt.Y) -> alt.Chart
     return dots
 
 
-def _crammed(crammed: Sequence[Record], axis: Axis, x: alt.X | alt.Y) -> list[alt.Chart]:
+def _crammed(crammed: Sequence[Crammed], axis: Axis, x: alt.X | alt.Y) -> list[alt.Chart]:
     style = look(_CRAM)
     data = [
-        {"n": max(n, axis.low), "share": share, "m": one["m"]}
+        {"n": max(n, axis.low), "share": share, "m": one.m}
         for one in crammed
-        for n, share in zip(
-            [axis.low, *one["curve"]["n"]], [*one["curve"]["share"][:1], *one["curve"]["share"]], strict=False
-        )
+        for n, share in zip([axis.low, *one.curve.n], [*one.curve.share[:1], *one.curve.share], strict=False)
     ]
     if not data:
         return []
@@ -168,11 +172,10 @@ def _crammed(crammed: Sequence[Record], axis: Axis, x: alt.X | alt.Y) -> list[al
     return [line.encode(x=x, y=_y(), detail="m:N")]
 
 
-def _n50_mark(n50: Record, axis: Axis, x: alt.X | alt.Y) -> list[alt.Chart]:
-    known = n50.get("n50")
-    if not known or not all(map(is_number, known)):
+def _n50_mark(n50: Interval, axis: Axis, x: alt.X | alt.Y) -> list[alt.Chart]:
+    if n50.value is None or n50.low is None or n50.high is None:
         return []
-    value, low, high = (min(max(end, axis.low), axis.high) for end in known)
+    value, low, high = (min(max(end, axis.low), axis.high) for end in (n50.value, n50.low, n50.high))
     style = look(_COPY)
     bar = alt.Chart(rows([{"n": low, "to": high, "share": 0.5}])).mark_rule(
         color=style.colour, strokeWidth=4, opacity=0.55
@@ -183,15 +186,14 @@ def _n50_mark(n50: Record, axis: Axis, x: alt.X | alt.Y) -> list[alt.Chart]:
     return [bar.encode(x=x, x2="to", y=_y()), ring.encode(x=x, y=_y())]
 
 
-def _names(copying: Record, axis: Axis) -> list[alt.Chart]:
+def _names(copying: Copying, axis: Axis) -> list[alt.Chart]:
     """Write names above the plot, moved apart where needed, with thin lines to the curves' middles."""
-    known = copying["n50"].get("n50")
-    last = copying["lengths"][-1]["length"]
-    tops = [(known[0] if known else last, 0.5, "copied", look(_COPY).text)]
-    for one in copying.get("cramming") or ():
-        value = one["n50"]["value"]
-        middle = value if is_number(value) else (one["curve"]["n"] or [1])[-1]
-        tops.append((middle, 0.5, f"m = {one['m']}", look(_CRAM).text))
+    known, last = copying.n50.value, copying.lengths[-1].length
+    tops = [(last if known is None else known, 0.5, "copied", look(_COPY).text)]
+    for one in copying.cramming:
+        value = one.n50.value
+        middle = value if value is not None else (one.curve.n or (1,))[-1]
+        tops.append((middle, 0.5, f"m = {one.m}", look(_CRAM).text))
     places = spread([axis.pixel(n) for n, *_ in tops], 48, 24, axis.pixels - 24)
     data = [
         {
@@ -207,7 +209,7 @@ def _names(copying: Record, axis: Axis) -> list[alt.Chart]:
     # Placed in pixels: the scales of the data end with the plot.
     px, py = alt.X("x:Q", scale=None, axis=None), alt.Y("top:Q", scale=None, axis=None)
     colour = alt.Color("colour:N", scale=None)
-    end = copying["lengths"][-1]["characters"]["share"]
+    end = copying.lengths[-1].characters.share
     side = [
         {
             "x": axis.pixels + 6,
@@ -226,26 +228,25 @@ def _names(copying: Record, axis: Axis) -> list[alt.Chart]:
     ]
 
 
-def learning_figure(copying: Record) -> Figure | None:
+def learning_figure(copying: Copying) -> Figure | None:
     """Draw exact match on held-out strings against training steps."""
-    training = copying.get("training") or {}
-    curve = list(training.get("curve") or ())
+    curve = () if copying.training is None else copying.training.curve
     if len(curve) < 2:
         return None
     last = curve[-1]
     told = (
         f"Share of held-out strings of training lengths copied without a mistake; last: "
-        f"{number(100 * float(last['exact']))} % after {number(int(last['step']))} steps, loss "
-        f"{number(float(last['loss']))} nats per character."
+        f"{number(100 * float(last.exact))} % after {number(int(last.step))} steps, loss "
+        f"{number(float(last.loss))} nats per character."
     )
     wide, narrow = (_learning(curve, width) for width in (_WIDTH, _NARROW))
     return Figure("copy-learning", "Learning curve", plain(told), told, wide, narrow)
 
 
-def _learning(curve: Sequence[Record], width: int) -> alt.LayerChart:
-    axis = Axis(0.0, float(curve[-1]["step"]) * 1.02, False, width)
+def _learning(curve: Sequence[LearningPoint], width: int) -> alt.LayerChart:
+    axis = Axis(0.0, float(curve[-1].step) * 1.02, False, width)
     x = axis.encode(alt.X, "step", "training step")
-    data = rows([{"step": one["step"], "share": one["exact"]} for one in curve])
+    data = rows([{"step": one.step, "share": one.exact} for one in curve])
     style = look(_COPY)
     line = alt.Chart(data).mark_line(color=style.colour, strokeWidth=1.8)
     return stack([line.encode(x=x, y=_y(title="held-out strings copied"))], width, 180)

@@ -1,13 +1,15 @@
 """The tables of copying: lengths, layouts, mistakes, cramming beside it."""
 
 from lmreach.report.kit.format import NOT_KNOWN, interval, number
-from lmreach.report.kit.reading import Record
-from lmreach.report.study.tables import Cell, Column, Row, Table
+from lmreach.report.kit.table import Cell, Column, Row, Table
+from lmreach.results import Interval
+from lmreach.results.base import Share
+from lmreach.results.copying import Copying
 
 __all__ = ["tables"]
 
 
-def tables(copying: Record) -> list[Table]:
+def tables(copying: Copying) -> list[Table]:
     """Return the tables that have rows."""
     found = [_lengths(copying), _layouts(copying), _orders(copying), _cramming(copying)]
     return [table for table in found if table.rows]
@@ -17,12 +19,12 @@ def _percent(value: float) -> str:
     return f"{100 * value:.3g}"
 
 
-def _share(one: Record) -> Cell:
-    ends = f"{_percent(one['low'])} to {_percent(one['high'])}"
-    return Cell(_percent(one["share"]), small=f"{ends}; {one['count']} of {one['of']}")
+def _share(one: Share) -> Cell:
+    ends = f"{_percent(one.low)} to {_percent(one.high)}"
+    return Cell(_percent(one.share), small=f"{ends}; {one.count} of {one.of}")
 
 
-def _lengths(copying: Record) -> Table:
+def _lengths(copying: Copying) -> Table:
     columns = (
         Column("Length", "characters"),
         Column("Prompt", "positions"),
@@ -31,23 +33,23 @@ def _lengths(copying: Record) -> Table:
         Column("Per-character accuracy", "% of characters"),
         Column("First wrong after", "characters, median"),
     )
-    to = copying.get("trained_to")
+    to = copying.trained_to
     rows = tuple(
         Row(
             (
-                Cell(str(one["length"]), badge="in training" if to and one["length"] <= to else ""),
-                Cell(number(int(one["prompt"]))),
-                _share(one["exact"]),
-                _share(one["complete"]),
-                _share(one["characters"]),
-                _middle(one["first_wrong_quartiles"]),
+                Cell(str(one.length), badge="in training" if to and one.length <= to else ""),
+                Cell(number(int(one.prompt))),
+                _share(one.exact),
+                _share(one.complete),
+                _share(one.characters),
+                _middle(one.first_wrong_quartiles),
             )
         )
-        for one in copying.get("lengths") or ()
+        for one in copying.lengths
     )
     how = (
         "Teacher-forced: the true answer so far was read at every step."
-        if copying["decoding"] == "teacher_forced"
+        if copying.decoding == "teacher_forced"
         else "Free-running greedy decoding: each step read what the model itself had emitted."
     )
     source = (
@@ -57,14 +59,14 @@ def _lengths(copying: Record) -> Table:
     return Table("copy-lengths", "Copying by length of the string", source, columns, rows)
 
 
-def _middle(quartiles: list[float] | None) -> Cell:
+def _middle(quartiles: tuple[float, float, float] | None) -> Cell:
     if quartiles is None:
         return Cell("none wrong")
     low, middle, high = (number(q) for q in quartiles)
     return Cell(middle, small=f"{low} to {high}")
 
 
-def _layouts(copying: Record) -> Table:
+def _layouts(copying: Copying) -> Table:
     columns = (
         Column("Layout", numeric=False),
         Column("Lengths", "characters", numeric=False),
@@ -76,21 +78,21 @@ def _layouts(copying: Record) -> Table:
         Column("McNemar's test", "p"),
     )
     rows = []
-    for index, one in enumerate(copying.get("layouts") or ()):
+    for index, one in enumerate(copying.layouts):
         rows.append(
             Row(
                 (
-                    Cell(one["layout"], badge="usual" if not index else ""),
-                    Cell(", ".join(map(str, one["lengths"]))),
-                    Cell(", ".join(map(str, one["prompts"]))),
+                    Cell(one.layout, badge="usual" if not index else ""),
+                    Cell(", ".join(map(str, one.lengths))),
+                    Cell(", ".join(map(str, one.prompts))),
                     Cell(
-                        ", ".join(str(r["count"]) for r in one["right"]),
-                        small=f"of {one['right'][0]['of']} each",
+                        ", ".join(str(r.count) for r in one.right),
+                        small=f"of {one.right[0].of} each",
                     ),
-                    _n50(one["n50"]),
-                    Cell(str(one["only_here"]) if index else ""),
-                    Cell(str(one["only_usual"]) if index else ""),
-                    Cell(number(one["p_value"]) if index else ""),
+                    _n50(one.n50),
+                    Cell(str(one.only_here) if index else ""),
+                    Cell(str(one.only_usual) if index else ""),
+                    Cell(number(one.p_value) if index else ""),
                 )
             )
         )
@@ -103,14 +105,13 @@ def _layouts(copying: Record) -> Table:
     )
 
 
-def _n50(n50: Record) -> Cell:
-    known = n50.get("n50")
-    if not known:
-        return Cell(NOT_KNOWN, small=n50["words"])
-    return Cell(number(known[0]), small=interval(known[1], known[2]))
+def _n50(n50: Interval) -> Cell:
+    if n50.value is None:
+        return Cell(NOT_KNOWN, small=n50.words)
+    return Cell(number(n50.value), small=interval(n50.low, n50.high))
 
 
-def _orders(copying: Record) -> Table:
+def _orders(copying: Copying) -> Table:
     columns = (
         Column("Preceding characters", "k"),
         Column("Wrong symbol followed another occurrence of them", "%"),
@@ -120,20 +121,19 @@ def _orders(copying: Record) -> Table:
         Column("Wrong symbol stood at most k places away", "%"),
         Column("A random wrong symbol does", "%"),
     )
-    mistakes = copying.get("mistakes") or {}
     rows = tuple(
         Row(
             (
-                Cell(str(one["k"])),
-                _share(one["followed"]) if one["followed"] else Cell(NOT_KNOWN),
-                _chance(one["followed_by_chance"]),
-                _share(one["ambiguous"]) if one["ambiguous"] else Cell(NOT_KNOWN),
-                _chance(one["ambiguous_usually"]),
-                _share(one["near"]) if one["near"] else Cell(NOT_KNOWN),
-                _chance(one["near_by_chance"]),
+                Cell(str(one.k)),
+                _share(one.followed) if one.followed else Cell(NOT_KNOWN),
+                _chance(one.followed_by_chance),
+                _share(one.ambiguous) if one.ambiguous else Cell(NOT_KNOWN),
+                _chance(one.ambiguous_usually),
+                _share(one.near) if one.near else Cell(NOT_KNOWN),
+                _chance(one.near_by_chance),
             )
         )
-        for one in mistakes.get("orders") or ()
+        for one in (() if copying.mistakes is None else copying.mistakes.orders)
     )
     source = (
         "First mistakes of all strings that went wrong. Longer matches count in every row up to their length."
@@ -151,7 +151,7 @@ def _chance(value: float | None) -> Cell:
     return Cell(NOT_KNOWN if value is None else _percent(value))
 
 
-def _cramming(copying: Record) -> Table:
+def _cramming(copying: Copying) -> Table:
     columns = (
         Column("Prompt vectors", "m"),
         Column("Strings"),
@@ -160,13 +160,9 @@ def _cramming(copying: Record) -> Table:
         Column("n50", "tokens"),
     )
     rows = []
-    for one in copying.get("cramming") or ():
-        value = one["n50"]["value"]
-        told = Cell(NOT_KNOWN, small=one["n50"]["words"])
-        if value is not None:
-            told = Cell(number(value), small=interval(one["n50"]["low"], one["n50"]["high"]))
-        reaches = " ".join(map(str, sorted(one["reaches"])))
-        cells = (Cell(str(one["m"])), Cell(str(one["strings"])), Cell(str(one["limit"])), Cell(reaches), told)
+    for one in copying.cramming:
+        reaches = " ".join(map(str, sorted(one.reaches)))
+        cells = (Cell(str(one.m)), Cell(str(one.strings)), Cell(str(one.limit)), Cell(reaches), _n50(one.n50))
         rows.append(Row(cells))
     source = "Vectors optimised until this very model emits random strings of the same symbols."
     return Table("copy-cramming", "What optimised vectors reach on this model", source, columns, tuple(rows))

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from lmreach.report.kit.format import is_number, number, percent, prose
-from lmreach.report.kit.reading import Record
+from lmreach.report.kit.format import number, percent, prose
+from lmreach.results.base import Share
+from lmreach.results.copying import Copying
+from lmreach.results.limits import Limit, tightest
 
 __all__ = ["BESIDE", "hidden_limit", "prompt_at", "sentences", "unit"]
 
@@ -17,13 +19,13 @@ BESIDE = (
 )
 
 
-def unit(copying: Record, count: float = 2) -> str:
+def unit(copying: Copying, count: float = 2) -> str:
     """Name what strings are made of."""
-    noun = "letter" if (copying.get("alphabet") or {}).get("symbols") == "letters" else "token"
+    noun = "letter" if copying.alphabet.symbols == "letters" else "token"
     return noun if count == 1 else f"{noun}s"
 
 
-def sentences(copying: Record, limits: Sequence[Record] = ()) -> list[str]:
+def sentences(copying: Copying, limits: Sequence[Limit] = ()) -> list[str]:
     """Say the result for readers who know no theory, in the order in which they would ask."""
     return [
         *_training(copying),
@@ -38,32 +40,22 @@ def sentences(copying: Record, limits: Sequence[Record] = ()) -> list[str]:
     ]
 
 
-def _training(copying: Record) -> list[str]:
-    training = copying.get("training")
+def _training(copying: Copying) -> list[str]:
+    training = copying.training
     if not training:
-        return [f"Nothing was trained: the model was asked to copy in context, layout {copying['layout']!r}."]
-    who = (
-        f"{training['parent']}, fine-tuned,"
-        if training.get("parent")
-        else f"A model of kind {training['kind']}"
-    )
-    task = (
-        "copy"
-        if training["task"] == "copy"
-        else f"answer {training['task']} questions (n = {training['n']}) on"
-    )
+        return [f"Nothing was trained: the model was asked to copy in context, layout {copying.layout!r}."]
+    who = f"{training.parent}, fine-tuned," if training.parent else f"A model of kind {training.kind}"
+    task = "copy" if training.task == "copy" else f"answer {training.task} questions (n = {training.n}) on"
     text = (
-        f"{who} ({_rough(training['parameters'])} parameters) was trained to {task} strings of "
-        f"{training['shortest']} to {training['longest']} {unit(copying)}"
+        f"{who} ({_rough(training.parameters)} parameters) was trained to {task} strings of "
+        f"{training.shortest} to {training.longest} {unit(copying)}"
     )
-    curve = training.get("curve") or ()
+    curve = training.curve
     if not curve:
         return [f"{text}; training was stopped before its first test."]
-    last, steps = curve[-1], f"{number(int(training['steps']))} steps"
-    right = (
-        f"{round(last['exact'] * last['strings'])} of {number(int(last['strings']))} held-out strings right"
-    )
-    if training["reached"]:
+    last, steps = curve[-1], f"{number(int(training.steps))} steps"
+    right = f"{round(last.exact * last.strings)} of {number(int(last.strings))} held-out strings right"
+    if training.reached:
         return [f"{text}, until all came out right: {right} after {steps}."]
     return [
         f"{text}. It has not reached the mark: {right} after {steps}. What follows is of a model that "
@@ -71,75 +63,77 @@ def _training(copying: Record) -> list[str]:
     ]
 
 
-def _fall(copying: Record) -> list[str]:
-    n50 = copying["n50"]
-    if not copying.get("lengths"):
+def _fall(copying: Copying) -> list[str]:
+    if not copying.lengths:
         return ["No length was measured."]
-    said = {"above_limit": _above, "below_first": _below, "separated": _between, "estimated": _half}
-    verdict = n50["verdict"]
-    return [said[verdict](copying)] if verdict in said else [f"n50 is {n50['words']}."]
+    n50, bracket = copying.n50, copying.fit.bracket
+    if n50.verdict == "above_limit":
+        return [_above(copying)]
+    if n50.verdict == "below_first":
+        return [_below(copying)]
+    if n50.verdict == "separated" and bracket is not None:
+        return [_between(copying, int(bracket[0]), int(bracket[1]))]
+    if n50.verdict == "estimated" and n50.value is not None:
+        return [_half(copying, n50.value)]
+    return [f"n50 is {n50.words}."]
 
 
-def _above(copying: Record) -> str:
-    lengths = copying["lengths"]
-    every = all(one[copying["counted"]]["share"] == 1 for one in lengths)
+def _above(copying: Copying) -> str:
+    lengths = copying.lengths
+    every = all(one.counting(copying.counted).share == 1 for one in lengths)
     who = "All strings" if every else "At least half of the strings"
-    return f"{who} {_whole(copying)} up to the longest tried, {_of(copying, lengths[-1]['length'])}."
+    return f"{who} {_whole(copying)} up to the longest tried, {_of(copying, lengths[-1].length)}."
 
 
-def _below(copying: Record) -> str:
-    lengths = copying["lengths"]
-    shortest = _of(copying, lengths[0]["length"])
-    if any(one[copying["counted"]]["count"] for one in lengths):
+def _below(copying: Copying) -> str:
+    lengths = copying.lengths
+    shortest = _of(copying, lengths[0].length)
+    if any(one.counting(copying.counted).count for one in lengths):
         return f"Fewer than half of the strings come out whole, even of {shortest}."
     return f"No string comes out whole, not even of {shortest}."
 
 
-def _whole(copying: Record) -> str:
-    return "come out whole" if copying["counted"] == "complete" else "are copied whole, end mark included,"
+def _whole(copying: Copying) -> str:
+    return "come out whole" if copying.counted == "complete" else "are copied whole, end mark included,"
 
 
-def _between(copying: Record) -> str:
-    n50 = copying["n50"]
-    low, high = (int(end) for end in n50["bracket"])
+def _between(copying: Copying, low: int, high: int) -> str:
     text = f"Every string of {_of(copying, low)} is copied and none of {high}"
-    to = copying.get("trained_to")
+    to = copying.trained_to
     return f"{text}; the longest in training had {to}." if to else f"{text}."
 
 
-def _half(copying: Record) -> str:
-    n50 = copying["n50"]
-    value, low, high = n50["n50"]
+def _half(copying: Copying, value: float) -> str:
+    n50 = copying.n50
     text = (
         f"Half of the strings {_whole(copying)} at {number(value)} {unit(copying)} (n50; "
-        f"{percent(n50['confidence'])} interval {number(low)} to {number(high)})"
+        f"{percent(n50.confidence)} interval {number(n50.low)} to {number(n50.high)})"
     )
-    to = copying.get("trained_to")
+    to = copying.trained_to
     if to:
         text += f", {prose(value / to)} times the longest in training"
-    fall = n50["width"][0] if n50.get("width") else None
-    if is_number(fall):
-        text += f". From nine in ten to one in ten it is {prose(fall)} {unit(copying)}"
+    if copying.fit.width is not None:
+        text += f". From nine in ten to one in ten it is {prose(copying.fit.width.value)} {unit(copying)}"
     return f"{text}."
 
 
-def _of(copying: Record, count: int) -> str:
+def _of(copying: Copying, count: int) -> str:
     return f"{count} {unit(copying, count)}"
 
 
-def _symbols(copying: Record) -> list[str]:
-    alphabet = copying["alphabet"]
-    if not alphabet.get("unseen"):
+def _symbols(copying: Copying) -> list[str]:
+    alphabet = copying.alphabet
+    if not alphabet.unseen:
         return []
-    named = ", ".join(alphabet["unseen_letters"])
+    named = ", ".join(alphabet.unseen_letters)
     return [
-        f"{alphabet['unseen']} of {alphabet['tested']} symbols unseen in training ({named}): where this "
+        f"{alphabet.unseen} of {alphabet.tested} symbols unseen in training ({named}): where this "
         "fails, the symbols may be the reason, so it says nothing about length generalisation."
     ]
 
 
-def _forced(copying: Record) -> list[str]:
-    if copying["decoding"] != "teacher_forced":
+def _forced(copying: Copying) -> list[str]:
+    if copying.decoding != "teacher_forced":
         return []
     return [
         "Teacher-forced: each character was predicted from the true answer so far, as in the published code. "
@@ -147,46 +141,46 @@ def _forced(copying: Record) -> list[str]:
     ]
 
 
-def _mistakes(copying: Record) -> list[str]:
-    found = copying.get("mistakes")
+def _mistakes(copying: Copying) -> list[str]:
+    found = copying.mistakes
     if not found:
         return []
-    strings = "1 string" if found["strings"] == 1 else f"{found['strings']} strings"
-    kinds = ", ".join(f"{_KINDS[kind]} {count}" for kind, count in found["kinds"].items())
-    low, middle, high = (prose(q) for q in found["place_quartiles"])
+    strings = "1 string" if found.strings == 1 else f"{found.strings} strings"
+    kinds = ", ".join(f"{_KINDS[kind]} {count}" for kind, count in found.kinds.items())
+    low, middle, high = (prose(q) for q in found.place_quartiles)
     text = (
         f"In {strings} that went wrong, the first mistake comes after {middle} right {unit(copying)} (middle "
         f"half: {low} to {high}); what came out instead: {kinds}."
     )
-    first = found["orders"][0]
-    if first["followed"] is None:
+    first = found.orders[0]
+    if first.followed is None or first.near is None:
         return [text]
     return [
         text,
         _compared(
-            first["followed"],
-            first["followed_by_chance"],
+            first.followed,
+            first.followed_by_chance or 0.0,
             "followed another occurrence of the preceding symbol in the prompt",
             "look-ups of what came before that found another place",
         ),
         _compared(
-            first["near"],
-            first["near_by_chance"],
+            first.near,
+            first.near_by_chance or 0.0,
             "stood right beside the right one in the string",
             "slips by one place",
         ),
     ]
 
 
-def _compared(seen: Record, chance: float, what: str, meaning: str) -> str:
+def _compared(seen: Share, chance: float, what: str, meaning: str) -> str:
     """Say how often wrong symbols did something, beside chance, and what follows from it."""
     text = (
-        f"Of {seen['of']} wrong symbols {seen['count']} ({_part(seen['share'])}) {what}; a random wrong "
+        f"Of {seen.of} wrong symbols {seen.count} ({_part(seen.share)}) {what}; a random wrong "
         f"symbol does in {_part(chance)}"
     )
-    if seen["low"] <= chance:
+    if seen.low <= chance:
         return f"{text}: no sign of {meaning}."
-    many = "most mistakes look like" if seen["share"] >= 0.5 else "some mistakes look like"
+    many = "most mistakes look like" if seen.share >= 0.5 else "some mistakes look like"
     return f"{text}: {many} {meaning}."
 
 
@@ -198,43 +192,43 @@ _KINDS = {
 }
 
 
-def _layouts(copying: Record) -> list[str]:
-    found = list(copying.get("layouts") or ())
+def _layouts(copying: Copying) -> list[str]:
+    found = copying.layouts
     if len(found) < 2:
         return []
     usual, others = found[0], found[1:]
-    prompts = [size for one in found for size in one["prompts"][-1:]]
-    length = usual["lengths"][-1]
-    differing = [one for one in others if one["p_value"] < 0.05 / len(others)]
+    prompts = [size for one in found for size in one.prompts[-1:]]
+    length = usual.lengths[-1]
+    differing = [one for one in others if one.p_value < 0.05 / len(others)]
     text = (
         f"The same strings were asked for in {len(found)} prompt layouts, with prompts of {min(prompts)} to "
         f"{max(prompts)} positions for strings of {length} {unit(copying)}."
     )
     if not differing:
-        return [f"{text} None differs from {usual['layout']!r} beyond chance (McNemar's test, 5 % over all)."]
+        return [f"{text} None differs from {usual.layout!r} beyond chance (McNemar's test, 5 % over all)."]
     named = ", ".join(
-        f"{one['layout']!r} ({one['only_here']} strings come out there alone, {one['only_usual']} only in "
-        f"{usual['layout']!r})"
+        f"{one.layout!r} ({one.only_here} strings come out there alone, {one.only_usual} only in "
+        f"{usual.layout!r})"
         for one in differing
     )
     same = len(others) - len(differing)
     rest = "" if not same else f" The other {same} {'does' if same == 1 else 'do'} not."
     return [
-        f"{text} Beyond chance (McNemar's test, 5 % over all) these differ from {usual['layout']!r}: "
+        f"{text} Beyond chance (McNemar's test, 5 % over all) these differ from {usual.layout!r}: "
         f"{named}.{rest}"
     ]
 
 
-def _attention(copying: Record) -> list[str]:
+def _attention(copying: Copying) -> list[str]:
     said = []
-    for one in copying.get("attention") or ():
+    for one in copying.attention:
         text = (
-            f"At {_of(copying, one['length'])}, head {one['head'] + 1} of layer {one['layer'] + 1} has the "
-            f"largest weight on the character to be copied: {prose(one['weight'])} on average (equal "
-            f"attention: {prose(one['uniform'])})"
+            f"At {_of(copying, one.length)}, head {one.head + 1} of layer {one.layer + 1} has the "
+            f"largest weight on the character to be copied: {prose(one.weight)} on average (equal "
+            f"attention: {prose(one.uniform)})"
         )
-        if one["at_mistakes"] is not None:
-            text += f", and {prose(one['at_mistakes'])} at the {_times(one['mistakes'])} first wrong"
+        if one.at_mistakes is not None:
+            text += f", and {prose(one.at_mistakes)} at the {_times(one.mistakes)} first wrong"
         said.append(f"{text}.")
     return said
 
@@ -243,45 +237,41 @@ def _times(count: int) -> str:
     return "character that came out" if count == 1 else f"{count} characters that came out"
 
 
-def _checked(copying: Record) -> list[str]:
-    checked = copying.get("checked")
-    if not checked or checked["same"] == checked["strings"]:
+def _checked(copying: Copying) -> list[str]:
+    checked = copying.checked
+    if not checked or checked.same == checked.strings:
         return []
     return [
-        f"{checked['strings'] - checked['same']} of {checked['strings']} strings of {checked['length']} came "
+        f"{checked.strings - checked.same} of {checked.strings} strings of {checked.length} came "
         "out differently at batch 1: two logits lie within rounding of each other."
     ]
 
 
-def _beside(copying: Record, limits: Sequence[Record]) -> list[str]:
-    per, n50 = hidden_limit(limits), copying["n50"].get("n50")
-    if per is None or not n50:
+def _beside(copying: Copying, limits: Sequence[Limit]) -> list[str]:
+    per, at = hidden_limit(limits), copying.n50.value
+    if per is None or at is None:
         return []
-    at = n50[0]
     prompt = prompt_at(copying, at)
     text = (
         f"Beside it, the limit from the weights: {prose(per)} tokens per vector (premise hidden), so "
         f"{_rough(per * prompt)} tokens for the {prose(prompt)} vectors of a prompt at n50"
     )
-    crammed = [one for one in copying.get("cramming") or () if is_number(one["n50"]["value"])]
+    crammed = [one for one in copying.cramming if one.n50.value is not None]
     if crammed:
-        told = ", ".join(f"{prose(one['n50']['value'])} at m = {one['m']}" for one in crammed)
+        told = ", ".join(f"{prose(one.n50.value)} at m = {one.m}" for one in crammed)
         text += f". Optimised vectors make this very model emit random strings of {told} tokens"
     return [f"{text}."]
 
 
-def hidden_limit(limits: Sequence[Record]) -> float | None:
+def hidden_limit(limits: Sequence[Limit]) -> float | None:
     """Return tokens per vector of the tightest proved limit with premise hidden, if there is one."""
-    for one in limits:
-        per = one.get("tokens_per_vector")
-        if one.get("tightest_of_premise") and one.get("premise") == "hidden" and is_number(per):
-            return float(per)
-    return None
+    limit = tightest(limits, "hidden")
+    return None if limit is None else limit.tokens_per_vector
 
 
-def prompt_at(copying: Record, n: float) -> float:
+def prompt_at(copying: Copying, n: float) -> float:
     """Return the prompt positions for strings of n, between measured lengths if need be."""
-    known = sorted((one["length"], one["prompt"]) for one in copying["lengths"])
+    known = sorted((one.length, one.prompt) for one in copying.lengths)
     before = [pair for pair in known if pair[0] <= n] or known[:1]
     after = [pair for pair in known if pair[0] > n] or known[-1:]
     (a, at), (b, to) = before[-1], after[0]

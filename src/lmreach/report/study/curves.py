@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import altair as alt
 
-from lmreach.report.kit import reading
 from lmreach.report.kit.drawing import (
     INK,
     MUTED,
@@ -20,9 +19,10 @@ from lmreach.report.kit.drawing import (
     spread,
     stack,
 )
-from lmreach.report.kit.format import is_number, plain
-from lmreach.report.kit.reading import Record
+from lmreach.report.kit.format import plain
 from lmreach.report.study import words
+from lmreach.results.base import Columns
+from lmreach.results.study import Accessibility, Points, Turnbull
 
 WIDTH, HEIGHT = 340, 240
 _LABEL_GAP = 30
@@ -46,15 +46,14 @@ class Curve:
     smooth: bool
 
     @classmethod
-    def of(cls, record: Record) -> Self | None:
+    def of(cls, record: Accessibility) -> Self | None:
         """Read a record; None if it holds no curve that can be drawn."""
-        m, fitted = reading.vectors(record), (record.get("fit") or {}).get("curve")
-        steps = _columns(record.get("curve") or fitted or {})
-        points = _columns(record.get("points") or {})
-        if not m or not (steps or points):
+        fitted = None if record.fit is None else record.fit.curve
+        steps, points = _columns(record.curve or fitted), _columns(record.points)
+        if not (steps or points):
             return None
-        falls = _falls(record.get("intervals") or {}, points)
-        return cls(m, steps, _n50(record), _ends(record, steps), points, falls, bool(fitted))
+        falls = _falls(record.turnbull, points)
+        return cls(record.m, steps, _n50(record), _ends(record, steps), points, falls, bool(fitted))
 
     @property
     def lengths(self) -> list[float]:
@@ -71,47 +70,40 @@ class Curve:
         return above[-1]["n"], above[-1]["share"]
 
 
-def _columns(curve: Record) -> list[dict[str, float]]:
-    """Return the rows of a curve; where its interval is not known the band closes on the curve."""
-    columns = [curve.get(name) or () for name in ("n", "share", "low", "high")]
-    return [
-        {
-            "n": n,
-            "share": share,
-            "low": low if is_number(low) else share,
-            "high": high if is_number(high) else share,
-        }
-        for n, share, low, high in zip(*columns, strict=True)
-        if is_number(n) and n > 0 and is_number(share)
-    ]
+def _columns(curve: Columns | Points | None) -> list[dict[str, float]]:
+    """Return the rows of a curve."""
+    if curve is None:
+        return []
+    columns = zip(curve.n, curve.share, curve.low, curve.high, strict=True)
+    return [{"n": n, "share": share, "low": low, "high": high} for n, share, low, high in columns if n > 0]
 
 
-def _falls(intervals: Record, points: Sequence[dict[str, float]]) -> list[dict[str, float]]:
+def _falls(turnbull: Turnbull | None, points: Sequence[dict[str, float]]) -> list[dict[str, float]]:
     """Return where Turnbull's curve falls, left to right; a fall without an end is not drawn."""
-    columns = [intervals.get(name) or () for name in ("low", "high", "mass")]
+    if turnbull is None or not points:
+        return []
     drawn, share = [], 1.0
-    for low, high, mass in zip(*columns, strict=True):
-        if is_number(low) and is_number(high) and is_number(mass) and points:
+    for low, high, mass in zip(turnbull.low, turnbull.high, turnbull.mass, strict=True):
+        if high is not None:
             drawn.append({"n": low, "to": high + 1, "share": share, "left": max(share - mass, 0.0)})
-        share -= mass if is_number(mass) else 0.0
+        share -= mass
     return drawn
 
 
-def _n50(record: Record) -> tuple[float, float, float] | None:
-    n50 = record.get("n50") or {}
-    if words.verdict(record) == "separated":
-        return (n50["low"] + n50["high"]) / 2, n50["low"], n50["high"]
-    if words.verdict(record) != "estimated":
+def _n50(record: Accessibility) -> tuple[float, float, float] | None:
+    n50 = record.n50
+    if n50.verdict == "separated" and n50.low is not None and n50.high is not None:
+        return (n50.low + n50.high) / 2, n50.low, n50.high
+    if n50.verdict != "estimated" or n50.value is None:
         return None
-    value = float(n50["value"])
-    low, high = (n50[end] if is_number(n50.get(end)) else value for end in ("low", "high"))
-    return value, low, high
+    low, high = (n50.value if end is None else end for end in (n50.low, n50.high))
+    return n50.value, low, high
 
 
-def _ends(record: Record, steps: Sequence[dict[str, float]]) -> list[dict[str, float]]:
+def _ends(record: Accessibility, steps: Sequence[dict[str, float]]) -> list[dict[str, float]]:
     """Return the points of the curve at which strings were censored."""
     shares = {step["n"]: step["share"] for step in steps}
-    pairs = zip(record.get("reaches") or (), record.get("censored") or (), strict=True)
+    pairs = zip(record.reaches, record.censored, strict=True)
     reached = {reach for reach, censored in pairs if censored and reach in shares}
     return [{"n": reach, "share": shares[reach]} for reach in sorted(reached)]
 
@@ -160,7 +152,7 @@ class Axis:
         return self.low + share * (self.high - self.low)
 
 
-def accessibility(found: Sequence[Record], target: str, name: str, style: Look) -> Figure | None:
+def accessibility(found: Sequence[Accessibility], target: str, name: str, style: Look) -> Figure | None:
     """Draw the curves of one target kind, one per m; None if no record holds a curve."""
     curves = sorted((curve for curve in map(Curve.of, found) if curve), key=lambda curve: curve.m)
     if not curves:

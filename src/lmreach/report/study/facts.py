@@ -1,12 +1,15 @@
 """Tables of names and values: the support of hidden states, the model, the settings, the provenance."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from lmreach.report.kit.format import duration
-from lmreach.report.kit.reading import Record
+from pydantic import JsonValue
+
+from lmreach.report.kit.format import NOT_KNOWN, duration
 from lmreach.report.kit.table import Cell, Column, Row, Table, text_of
 from lmreach.report.study import words
+from lmreach.results import AnyResults
+from lmreach.results.base import Result
+from lmreach.results.study import StudyResults
 
 __all__ = ["config", "model", "provenance", "support"]
 
@@ -70,70 +73,72 @@ _PROVENANCE = {
 }
 
 
-def support(results: Record) -> Table:
+def support(results: StudyResults) -> Table:
     """The measured support of hidden states; no rows if it was not measured."""
     source = "Measured on the final hidden states of sampled prompts."
-    return _pairs(
-        "support", "Support of the hidden states", source, results["results"].get("support") or {}, _SUPPORT
-    )
+    held = [] if results.support is None else _held(results.support)
+    return _pairs("support", "Support of the hidden states", source, held, _SUPPORT)
 
 
-def model(results: Record) -> Table:
+def model(results: AnyResults) -> Table:
     """Facts of the model, vocabulary first; notes are shown apart."""
-    facts = {
-        key: value
-        for key, value in (results.get("model") or {}).items()
-        if key not in {"notes", "rows", "usable"}
-    }
-    table = _pairs(
-        "model", "The model", "Read from the weights and configuration, or found by probing.", facts, _MODEL
-    )
-    if not facts:
-        return table
+    facts = [(name, text) for name, text in _held(results.model) if name not in {"notes", "rows", "usable"}]
+    source = "Read from the weights and configuration, or found by probing."
+    table = _pairs("model", "The model", source, facts, _MODEL)
     rows = (Row((Cell("Vocabulary (ids)"), Cell(words.vocabulary(results)))), *table.rows)
     return Table(table.name, table.caption, table.source, table.columns, rows)
 
 
-def provenance(results: Record) -> Table:
+def provenance(results: AnyResults) -> Table:
     """Where and how the run was made."""
-    given = dict(results.get("provenance") or {})
-    if "seconds" in given:
-        given["seconds"] = duration(given["seconds"])
-    return _pairs("provenance", "Provenance", "Recorded by the run itself.", given, _PROVENANCE)
+    spent = duration(results.provenance.seconds)
+    held = [(name, spent if name == "seconds" else text) for name, text in _held(results.provenance)]
+    return _pairs("provenance", "Provenance", "Recorded by the run itself.", held, _PROVENANCE)
 
 
-def config(results: Record) -> Table:
+def config(results: AnyResults) -> Table:
     """Every setting of the run, nested names joined by dots."""
-    flat = dict(_flatten("", results.get("config") or {}))
+    flat = [(name, text_of(value)) for name, value in _flatten("", results.config)]
     return _pairs("config", "Settings", "The configuration that was run; times in seconds.", flat, {})
 
 
-def _flatten(prefix: str, settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    flat: list[tuple[str, Any]] = []
+def _flatten(prefix: str, settings: Mapping[str, JsonValue]) -> list[tuple[str, JsonValue]]:
+    flat: list[tuple[str, JsonValue]] = []
     for key, value in settings.items():
         name = f"{prefix}{key}"
         flat += _flatten(f"{name}.", value) if isinstance(value, Mapping) and value else [(name, value)]
     return flat
 
 
-# What null means for these facts (see models/facts.py); elsewhere it means "not known".
+# What None means for these facts (see models/facts.py); other fields of None are left out.
 _NONE = {
     "soft_cap": "none",
     "bos_id": "none",
     "eos_id": "none",
     "context": "no fixed limit",
     "embedding_scale": "not a single factor",
+    "revision": NOT_KNOWN,
+    "git_commit": NOT_KNOWN,
+    "inside_norm_ellipsoid": NOT_KNOWN,
+    "largest_ellipsoid_fraction": NOT_KNOWN,
 }
 
 
-def _value(key: str, value: Any) -> str:
-    return _NONE[key] if value is None and key in _NONE else text_of(value)
+def _held(part: Result) -> list[tuple[str, str]]:
+    """Return every field of a part as text, without those that it does not have."""
+    values = ((name, getattr(part, name)) for name in type(part).model_fields)
+    return [
+        (name, _NONE[name] if value is None else text_of(value))
+        for name, value in values
+        if value is not None or name in _NONE
+    ]
 
 
 def _pairs(
-    name: str, caption: str, source: str, given: Mapping[str, Any], labels: Mapping[str, str]
+    name: str, caption: str, source: str, given: Sequence[tuple[str, str]], labels: Mapping[str, str]
 ) -> Table:
     """Known names in their order, then whatever else was recorded: nothing is left out."""
-    order = [*(key for key in labels if key in given), *(key for key in given if key not in labels)]
-    rows = tuple(Row((Cell(labels.get(key, str(key))), Cell(_value(key, given[key])))) for key in order)
+    held = dict(given)
+    order = [*(key for key in labels if key in held), *(key for key in held if key not in labels)]
+    rows = tuple(Row((Cell(labels.get(key, key)), Cell(held[key]))) for key in order)
     return Table(name, caption, source, (Column("What", numeric=False), Column("Value", numeric=False)), rows)

@@ -22,9 +22,11 @@ from lmreach.report.kit.drawing import (
     spread,
     stack,
 )
-from lmreach.report.kit.format import is_number, plain, prose
-from lmreach.report.kit.reading import Record
+from lmreach.report.kit.format import plain, prose
 from lmreach.report.study import words
+from lmreach.results import AnyResults, Interval
+from lmreach.results.limits import Limit
+from lmreach.results.study import Accessibility, Slope
 
 _LINE = 15  # height of one line of a label in pixels
 
@@ -54,13 +56,13 @@ class Frame:
 
     @classmethod
     def around(
-        cls, found: Sequence[float], points: Sequence[Point], lines: Sequence[Record], width: int, height: int
+        cls, found: Sequence[float], points: Sequence[Point], lines: Sequence[Limit], width: int, height: int
     ) -> Self:
         """Choose the axes for the m in ``found``: logarithmic when values or limits span a factor above 8."""
         counts = sorted(set(found)) or [1.0]
-        steepest = max((line["tokens_per_vector"] for line in lines), default=0.0)
+        steepest = max((line.tokens_per_vector for line in lines), default=0.0)
         ends = [end for p in points for end in (p.n, p.low, p.high) if end is not None and end > 0]
-        every = [*ends, *(line["tokens_per_vector"] * counts[0] for line in lines)] or [1.0]
+        every = [*ends, *(line.tokens_per_vector * counts[0] for line in lines)] or [1.0]
         top, low = max(*ends, steepest * counts[-1], 1.0), min(every)
         if top > 8 * low:
             widen = 1.15 if len(counts) > 1 else 1.8
@@ -130,11 +132,10 @@ class Label:
     colour: str
 
 
-def growth(results: Record) -> Figure | None:
+def growth(results: AnyResults) -> Figure | None:
     """Draw n50 against m; None if nothing was measured and no limit is known."""
     points, lines = _points(results), _lines(results)
-    every = map(reading.vectors, reading.records(results, "accessibility"))
-    counts = [m for m in every if m is not None]
+    counts = [float(entry.m) for entry in reading.entries(results)]
     if not points and not lines:
         return None
     wide = _chart(results, points, lines, Frame.around(counts, points, lines, 600, 390), limit=210)
@@ -146,8 +147,8 @@ def growth(results: Record) -> Figure | None:
         "Band: 95 % interval of the fitted line, from resampling strings. "
         "Straight lines without marks: limits, C·m tokens (tightest of each premise, and the paper’s ball)."
     )
-    records = reading.records(results, "accessibility")
-    if any(record.get("points") for record in records):
+    records = reading.entries(results)
+    if any(record.points for record in records):
         caption = (
             f"{caption} Where all strings reach one length and none the next tried, the mark is the middle."
         )
@@ -158,33 +159,30 @@ def growth(results: Record) -> Figure | None:
     return Figure("n50-by-m", title, plain(alt_text), caption, wide, narrow)
 
 
-def _points(results: Record) -> list[Point]:
-    found = []
-    for record in reading.records(results, "accessibility"):
-        target, m, n50 = str(record.get("target")), reading.vectors(record), record.get("n50") or {}
-        if m is None:
-            continue
-        match words.verdict(record):
-            case "estimated":
-                low, high = (n50.get(end) if is_number(n50.get(end)) else None for end in ("low", "high"))
-                found.append(Point(target, m, float(n50["value"]), low, high, 0))
-            case "separated":
-                low, high = float(n50["low"]), float(n50["high"])
-                found.append(Point(target, m, (low + high) / 2, low, high, 0))
-            case "curve_does_not_fit":
-                found += _bracket(target, m, n50)
-            case "below_first" if is_number(n50.get("first")):
-                found.append(Point(target, m, float(n50["first"]), None, None, -1))
-            case "above_limit" if is_number(record.get("limit")):
-                found.append(Point(target, m, float(record["limit"]), None, None, 1))
-            case "below_one":
-                found.append(Point(target, m, 1.0, None, None, -1))
-    return found
+def _points(results: AnyResults) -> list[Point]:
+    return [point for entry in reading.entries(results) for point in _point(entry)]
 
 
-def _bracket(target: str, m: float, n50: Record) -> list[Point]:
+def _point(entry: Accessibility) -> list[Point]:
+    """Return the mark of a condition; none where nothing is known of its n50."""
+    target, m, n50 = entry.target, entry.m, entry.n50
+    match words.verdict(entry):
+        case "estimated" if n50.value is not None:
+            return [Point(target, m, n50.value, n50.low, n50.high, 0)]
+        case "separated" | "curve_does_not_fit":
+            return _bracket(target, m, n50)
+        case "below_first" if entry.points is not None:
+            return [Point(target, m, float(entry.points.n[0]), None, None, -1)]
+        case "above_limit":
+            return [Point(target, m, float(entry.limit), None, None, 1)]
+        case "below_one":
+            return [Point(target, m, 1.0, None, None, -1)]
+    return []
+
+
+def _bracket(target: str, m: float, n50: Interval) -> list[Point]:
     """Return the point that stands for a bracket: its middle, or its one end."""
-    low, high = (float(n50[end]) if is_number(n50.get(end)) else None for end in ("low", "high"))
+    low, high = n50.low, n50.high
     if low is not None and high is not None:
         return [Point(target, m, (low + high) / 2, low, high, 0)]
     if low is not None:
@@ -192,31 +190,23 @@ def _bracket(target: str, m: float, n50: Record) -> list[Point]:
     return [] if high is None else [Point(target, m, high, None, None, -1)]
 
 
-def _lines(results: Record) -> list[Record]:
-    chosen = [
-        limit
-        for limit in reading.limits(results)
-        if limit.get("tightest_of_premise") or reading.is_paper_ball(limit)
-    ]
-    return [
-        limit
-        for limit in chosen
-        if is_number(limit.get("tokens_per_vector")) and limit["tokens_per_vector"] > 0
-    ]
+def _lines(results: AnyResults) -> list[Limit]:
+    chosen = [one for one in reading.limits(results) if one.tightest_of_premise or one.is_paper_ball]
+    return [limit for limit in chosen if limit.tokens_per_vector > 0]
 
 
 def _chart(
-    results: Record, points: list[Point], lines: list[Record], frame: Frame, limit: int
+    results: AnyResults, points: list[Point], lines: list[Limit], frame: Frame, limit: int
 ) -> alt.LayerChart:
     layers: list[alt.Chart] = []
     labels: list[Label] = []
     for index, line in enumerate(lines):
         layers.append(_bound(line, index, frame))
-        premise = plain(str(line.get("premise")))
-        text = (plain(str(line.get("name"))), f"{prose(line['tokens_per_vector'])} per vector, “{premise}”")
+        premise = plain(line.premise)
+        text = (plain(line.name), f"{prose(line.tokens_per_vector)} per vector, “{premise}”")
         if limit < 150:
-            text = (text[0], f"{prose(line['tokens_per_vector'])} per vector")
-        labels.append(Label(text, frame.inside(line["tokens_per_vector"] * frame.m[1]), MUTED))
+            text = (text[0], f"{prose(line.tokens_per_vector)} per vector")
+        labels.append(Label(text, frame.inside(line.tokens_per_vector * frame.m[1]), MUTED))
     for index, target in enumerate(reading.targets(results)):
         style = look(index)
         mine = [point for point in points if point.target == target]
@@ -229,26 +219,26 @@ def _chart(
     return stack([*layers, *_texts(labels, frame, limit)], frame.width, frame.height)
 
 
-def _bound(line: Record, index: int, frame: Frame) -> alt.Chart:
-    path = [{"m": m, "n": line["tokens_per_vector"] * m} for m in frame.grid()]
+def _bound(line: Limit, index: int, frame: Frame) -> alt.Chart:
+    path = [{"m": m, "n": line.tokens_per_vector * m} for m in frame.grid()]
     dash = list(DASHES[(index + 1) % len(DASHES)])
     inside = [point for point in path if frame.n[0] <= point["n"] <= frame.n[1]]
     drawn: alt.Chart = alt.Chart(rows(inside)).mark_line(color=INK, strokeWidth=1.2, strokeDash=dash)
     return drawn.encode(x=frame.x(), y=frame.y())
 
 
-def _fit(slope: Record, mine: list[Point], frame: Frame, style: Look) -> list[alt.Chart]:
-    if not is_number(slope.get("intercept")):
+def _fit(slope: Slope, mine: list[Point], frame: Frame, style: Look) -> list[alt.Chart]:
+    rise = slope.slope.value
+    if slope.intercept is None or rise is None:
         return []
     fitted = [point.m for point in mine if point.beyond == 0] or [point.m for point in mine]
     centre = sum(fitted) / len(fitted)
-    middle = slope["intercept"] + slope["slope"] * centre
-    low, high = (slope[end] if is_number(slope.get(end)) else slope["slope"] for end in ("low", "high"))
+    middle = slope.intercept + rise * centre
+    tilts = [rise if end is None else end for end in (slope.slope.low, slope.slope.high)]
     path = []
     for m in frame.grid():
-        ends = sorted(middle + tilt * (m - centre) for tilt in (low, high))
-        ends = _band(slope, m) or ends
-        n = middle + slope["slope"] * (m - centre)
+        n = middle + rise * (m - centre)
+        ends = _band(slope, m, n) or sorted(middle + tilt * (m - centre) for tilt in tilts)
         if frame.n[0] <= n <= frame.n[1]:
             path.append({"m": m, "n": n, "low": frame.inside(ends[0]), "high": frame.inside(ends[1])})
     return [
@@ -261,14 +251,12 @@ def _fit(slope: Record, mine: list[Point], frame: Frame, style: Look) -> list[al
     ]
 
 
-def _band(slope: Record, m: float) -> list[float] | None:
-    """Return the ends of the line's 95 % interval at m; None without a covariance."""
-    found = reading.covariance(slope)
-    if found is None:
+def _band(slope: Slope, m: float, n: float) -> list[float] | None:
+    """Return the ends of the line's 95 % interval around n at m; None without a covariance."""
+    if slope.covariance is None:
         return None
-    of_slope, of_intercept, both = found
+    of_slope, of_intercept, both = slope.covariance
     half = 1.96 * math.sqrt(max(of_intercept + 2 * m * both + m * m * of_slope, 0.0))
-    n = slope["intercept"] + slope["slope"] * m
     return [n - half, n + half]
 
 
@@ -311,13 +299,14 @@ def _marks(mine: list[Point], frame: Frame, style: Look, index: int) -> list[alt
     return layers
 
 
-def _kind_label(target: str, mine: list[Point], slope: Record | None, frame: Frame, style: Look) -> Label:
+def _kind_label(target: str, mine: list[Point], slope: Slope | None, frame: Frame, style: Look) -> Label:
     last = max(mine, key=lambda point: point.m)
-    if slope and is_number(slope.get("intercept")):
-        end = slope["intercept"] + slope["slope"] * frame.m[1]
-        text = (plain(target), f"{prose(slope['slope'])} per vector, measured")
+    rise = None if slope is None else slope.slope.value
+    if slope is not None and slope.intercept is not None and rise is not None:
+        end = slope.intercept + rise * frame.m[1]
+        text = (plain(target), f"{prose(rise)} per vector, measured")
         return Label(
-            text if frame.width > 400 else (text[0], f"{prose(slope['slope'])} measured"),
+            text if frame.width > 400 else (text[0], f"{prose(rise)} measured"),
             frame.inside(end),
             style.text,
         )

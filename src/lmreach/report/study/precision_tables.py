@@ -1,15 +1,11 @@
 """Tables of what the vectors tell, how sharply reach falls, and which numbers are known well enough."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from lmreach.report.kit import reading
-from lmreach.report.kit.format import interval, is_number, number, percent
-from lmreach.report.kit.reading import Record
+from lmreach.report.kit.format import interval, number, percent
 from lmreach.report.kit.table import Cell, Column, Row, Table
+from lmreach.results.study import Known, StudyResults
 
 
-def information(results: Record) -> Table:
+def information(results: StudyResults) -> Table:
     """Bits of the target that the vectors hold: cross-entropy without them minus with them."""
     columns = (
         Column("Target", numeric=False),
@@ -24,12 +20,18 @@ def information(results: Record) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(str(record.get("target"))),
-                Cell(number(record.get("m"))),
-                *(Cell(number(told.get(name))) for name in _INFORMATION),
+                Cell(entry.target),
+                Cell(number(entry.m)),
+                Cell(number(held.ce_without_bits)),
+                Cell(number(held.ce_with_bits)),
+                Cell(number(held.bits_per_vector)),
+                Cell(number(held.bits_per_coordinate)),
+                Cell(number(held.bits_per_stored_bit)),
+                Cell(number(held.tokens_gained)),
             )
         )
-        for record, told in _with(results, "information")
+        for entry in results.accessibility
+        if (held := entry.information) is not None
     )
     source = (
         "Cross-entropy of the prefixes that came out, teacher-forced, given nothing (or the start token) and "
@@ -40,17 +42,7 @@ def information(results: Record) -> Table:
     return Table("information", "What the vectors tell of the target", source, columns, rows)
 
 
-_INFORMATION = (
-    "ce_without_bits",
-    "ce_with_bits",
-    "bits_per_vector",
-    "bits_per_coordinate",
-    "bits_per_stored_bit",
-    "tokens_gained",
-)
-
-
-def falls(results: Record) -> Table:
+def falls(results: StudyResults) -> Table:
     """How sharply the share of strings falls with length, beside what counting alone allows."""
     columns = (
         Column("Target", numeric=False),
@@ -65,20 +57,21 @@ def falls(results: Record) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(str(record.get("target"))),
-                Cell(number(record.get("m"))),
-                Cell(number(fall.get("n90"))),
-                Cell(number(fall.get("n10"))),
+                Cell(entry.target),
+                Cell(number(entry.m)),
+                Cell(number(fall.n90)),
+                Cell(number(fall.n10)),
                 Cell(
-                    number(fall.get("width")),
-                    interval(fall.get("low"), fall.get("high")) if is_number(fall.get("width")) else "",
+                    number(fall.width),
+                    "" if fall.width is None else interval(fall.low, fall.high),
                 ),
-                Cell(number(fall.get("relative"))),
-                Cell(number(fall.get("predicted"))),
-                Cell(number(fall.get("factor_per_token"))),
+                Cell(number(fall.relative)),
+                Cell(number(fall.predicted)),
+                Cell(number(fall.factor_per_token)),
             )
         )
-        for record, fall in _with(results, "cliff")
+        for entry in results.accessibility
+        if (fall := entry.cliff) is not None
     )
     source = (
         "n90 and n10: lengths that nine in ten and one in ten strings reach. Counting allows: ln 9 / ln V "
@@ -87,16 +80,16 @@ def falls(results: Record) -> Table:
     return Table("falls", "How sharply reach falls", source, columns, rows)
 
 
-def precision(results: Record) -> Table:
+def precision(results: StudyResults) -> Table:
     """Which of the asked numbers are known to the wanted relative width."""
-    found = reading.precision(results)
+    found = () if results.precision is None else results.precision.numbers
     columns = (
         Column("Number", numeric=False),
         Column("Interval over value", "%"),
         Column("Known well enough", numeric=False),
     )
     rows = tuple(Row((Cell(_name(one)), Cell(_width(one)), Cell(_known(one)))) for one in found)
-    wanted = reading.wanted_width(results)
+    wanted = None if results.precision is None else results.precision.wanted
     source = (
         "No width was asked for; all strings were run."
         if wanted is None
@@ -106,15 +99,15 @@ def precision(results: Record) -> Table:
     return Table("precision", "How well n50 and slopes are known", source, columns, rows)
 
 
-def unknown_words(results: Record) -> str:
+def unknown_words(results: StudyResults) -> str:
     """Say in one sentence which numbers are not known to the wanted width; empty if nothing was asked."""
-    wanted, found = reading.wanted_width(results), reading.precision(results)
-    if wanted is None or not found:
+    if results.precision is None or results.precision.wanted is None or not results.precision.numbers:
         return ""
-    open_ones = [one for one in found if not one.get("known")]
+    wanted, found = results.precision.wanted, results.precision.numbers
+    open_ones = [one for one in found if not one.known]
     if not open_ones:
         return f"Every n50 and slope is known to {percent(wanted)} (interval over value)."
-    widths = [one["relative_width"] for one in open_ones if is_number(one.get("relative_width"))]
+    widths = [one.relative_width for one in open_ones if one.relative_width is not None]
     no_end = len(open_ones) - len(widths)
     said = [f"widest {percent(round(max(widths), 2))}"] if widths else []
     said += [f"{no_end} with an open end"] if no_end else []
@@ -124,20 +117,14 @@ def unknown_words(results: Record) -> str:
     )
 
 
-def _with(results: Record, part: str) -> Sequence[tuple[Record, Record]]:
-    records = reading.records(results, "accessibility")
-    return [(record, record[part]) for record in records if isinstance(record.get(part), dict)]
+def _name(one: Known) -> str:
+    where = "" if one.m is None else f", m = {number(one.m)}"
+    return f"{one.what}, {one.target}{where}"
 
 
-def _name(one: Record) -> str:
-    where = "" if one.get("m") is None else f", m = {number(one['m'])}"
-    return f"{one.get('what')}, {one.get('target')}{where}"
+def _width(one: Known) -> str:
+    return "an end is open" if one.relative_width is None else number(100.0 * one.relative_width)
 
 
-def _width(one: Record) -> str:
-    width: Any = one.get("relative_width")
-    return number(100.0 * width) if is_number(width) else "an end is open"
-
-
-def _known(one: Record) -> str:
-    return {True: "yes", False: "no"}.get(one.get("known"), "not asked")  # type: ignore[arg-type]
+def _known(one: Known) -> str:
+    return "not asked" if one.known is None else "yes" if one.known else "no"

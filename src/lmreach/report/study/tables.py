@@ -1,14 +1,15 @@
 """The tables of the page: limits, growth, what was reached, and beside them those of `fact_tables`."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from lmreach.report.kit import reading
-from lmreach.report.kit.format import NOT_KNOWN, interval, is_number, number, percent
-from lmreach.report.kit.reading import Record
-from lmreach.report.kit.table import Cell, Column, Row, Table, text_of
+from lmreach.report.kit.format import NOT_KNOWN, interval, number, percent
+from lmreach.report.kit.table import Cell, Column, Row, Table
 from lmreach.report.study import words
 from lmreach.report.study.facts import config, model, provenance, support
+from lmreach.results import AnyResults, Interval
+from lmreach.results.limits import Limit
+from lmreach.results.study import Accessibility, StudyResults
 
 __all__ = [
     "Cell",
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 
-def limits(results: Record) -> Table:
+def limits(results: AnyResults) -> Table:
     """Every limit, with its ratio to the measured slope of each target kind."""
     targets = [target for target in reading.targets(results) if reading.slope_of(results, target)]
     columns = (
@@ -55,28 +56,24 @@ def limits(results: Record) -> Table:
     )
 
 
-def _limit(results: Record, limit: Record, targets: Sequence[str]) -> Row:
-    tight = bool(limit.get("tightest_of_premise"))
-    found = [reading.ratio_of(reading.slope_of(results, target), limit) or {} for target in targets]
-    ratios = [
-        Cell(number(ratio.get("ratio")), interval(ratio.get("low"), ratio.get("high")) if ratio else "")
-        for ratio in found
-    ]
-    shape = f"{text_of(limit.get('support'))}, {text_of(limit.get('norm'))}"
+def _limit(results: AnyResults, limit: Limit, targets: Sequence[str]) -> Row:
+    tight = limit.tightest_of_premise
+    found = [reading.ratio_of(reading.slope_of(results, target), limit) for target in targets]
+    shape = f"{limit.support}, {limit.norm}"
     cells = (
-        Cell(text_of(limit.get("name")), shape, "tightest" if tight else ""),
-        Cell(text_of(limit.get("premise"))),
-        Cell(text_of(limit.get("packing"))),
-        Cell(number(limit.get("log_packing_nats"))),
-        Cell(number(limit.get("tokens_per_vector"))),
-        Cell(number(limit.get("bits_per_coordinate"))),
-        *ratios,
-        Cell(text_of(limit.get("source")), str(limit.get("note") or "")),
+        Cell(limit.name, shape, "tightest" if tight else ""),
+        Cell(limit.premise),
+        Cell(limit.packing),
+        Cell(number(limit.log_packing_nats)),
+        Cell(number(limit.tokens_per_vector)),
+        Cell(number(limit.bits_per_coordinate)),
+        *map(_known, found),
+        Cell(limit.source, limit.note),
     )
     return Row(cells, strong=tight)
 
 
-def slopes(results: Record) -> Table:
+def slopes(results: AnyResults) -> Table:
     """The growth of n50 per vector, one row per target kind."""
     columns = (
         Column("Target", numeric=False),
@@ -91,45 +88,38 @@ def slopes(results: Record) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(text_of(slope.get("target"))),
-                Cell(number(slope.get("slope")), _interval_if(slope)),
-                Cell(number(slope.get("intercept"))),
-                Cell(number(slope.get("r2"))),
-                _known(slope.get("through_origin")),
-                _known(slope.get("exponent")),
-                Cell(", ".join(map(number, slope.get("m") or ())) or NOT_KNOWN),
-                Cell(
-                    str(slope.get("words") or text_of(slope.get("verdict")).replace("_", " ")),
-                    str(slope.get("shape_words") or ""),
-                ),
+                Cell(one.target),
+                _known(one.slope),
+                Cell(number(one.intercept)),
+                Cell(number(one.r2)),
+                _known(one.through_origin),
+                _known(one.exponent),
+                Cell(", ".join(map(number, one.m)) or NOT_KNOWN),
+                Cell(one.slope.words or one.slope.verdict.replace("_", " "), one.shape_words),
             )
         )
-        for slope in reading.records(results, "slopes")
+        for one in reading.slopes(results)
     )
     source = (
         "A straight line fitted to n50 against m; the second line is the slope’s interval, from resampling "
         "strings. An n50 beyond the tried lengths holds the line only where it would run on its wrong side."
     )
-    found = reading.records(results, "accessibility")
-    if any(record.get("points") for record in found):
+    found = reading.entries(results)
+    if any(record.points for record in found):
         source = source.replace("resampling strings", "draws of n50 from the fitted curves")
     if words.is_published(found):
         source = f"{words.PUBLISHED_LABEL[:1].upper()}{words.PUBLISHED_LABEL[1:]}. {source}"
     return Table("slopes", "Growth of n50 with each further vector", source, columns, rows)
 
 
-def _known(value: Any) -> Cell:
-    """Write a value with its interval, as a list of three."""
-    if not isinstance(value, list | tuple) or len(value) != 3:
+def _known(one: Interval | None) -> Cell:
+    """Write a value with its interval; neither where there is no value."""
+    if one is None or one.value is None:
         return Cell(NOT_KNOWN)
-    return Cell(number(value[0]), interval(value[1], value[2]))
+    return Cell(number(one.value), interval(one.low, one.high))
 
 
-def _interval_if(record: Record) -> str:
-    return interval(record.get("low"), record.get("high")) if is_number(record.get("slope")) else ""
-
-
-def measured(results: Record) -> Table:
+def measured(results: AnyResults) -> Table:
     """What was reached: one row per target kind and m, with both ratios."""
     columns = (
         Column("Target", numeric=False),
@@ -147,7 +137,7 @@ def measured(results: Record) -> Table:
         Column("Steps", "of the optimiser"),
         Column("Time", "seconds"),
     )
-    found = reading.records(results, "accessibility")
+    found = reading.entries(results)
     hows = list(dict.fromkeys(map(_how, found)))
     # What holds for every row is said once, below the table.
     rows = tuple(_measured(record, _how(record) if len(hows) > 1 else "") for record in found)
@@ -165,53 +155,48 @@ def measured(results: Record) -> Table:
     )
 
 
-def _how(record: Record) -> str:
-    limit = f"length limit {number(record.get('limit'))} tokens"
-    if record.get("points"):
-        limit = f"single lengths up to {number(record.get('limit'))} tokens"
-    texts = "".join(
-        f", {name} “{text_of(record[name])}”" for name in ("prefix", "suffix") if record.get(name)
-    )
-    protocol = text_of(record.get("protocol"))
+def _how(record: Accessibility) -> str:
+    limit = f"length limit {number(record.limit)} tokens"
+    if record.points:
+        limit = f"single lengths up to {number(record.limit)} tokens"
+    around = (("prefix", record.prefix), ("suffix", record.suffix))
+    texts = "".join(f", {name} “{text}”" for name, text in around if text)
+    protocol = record.protocol
     if words.is_published([record]):
         protocol = words.PUBLISHED_LABEL
-    return f"{protocol}, {_start(record.get('bos'))}{texts}, {limit}"
+    return f"{protocol}, {_start(record.bos)}{texts}, {limit}"
 
 
-def _confidence(results: Record) -> str:
-    found = [
-        (record.get("n50") or {}).get("confidence") for record in reading.records(results, "accessibility")
-    ]
+def _confidence(results: AnyResults) -> str:
+    found = [entry.n50.confidence for entry in reading.entries(results)]
     return percent(found[0]) if found else "stated"
 
 
-def _measured(record: Record, how: str) -> Row:
+def _measured(record: Accessibility, how: str) -> Row:
     n50, told = words.n50_cell(record)
-    ids, vectors = record.get("bits_ids"), record.get("bits_vectors")
-    ratio = ids / vectors if is_number(ids) and is_number(vectors) and vectors else None
-    outcomes = [
-        f"{number(count)} {name.replace('_', ' ')}" for name, count in (record.get("outcomes") or {}).items()
-    ]
+    ids, vectors = record.bits_ids, record.bits_vectors
+    ratio = None if ids is None else ids / vectors
+    outcomes = [f"{number(count)} {name.replace('_', ' ')}" for name, count in record.outcomes.items()]
     cells = (
-        Cell(text_of(record.get("target")), how),
-        Cell(number(record.get("m"))),
-        Cell(f"{number(record.get('finished'))} / {number(record.get('strings'))}"),
+        Cell(record.target, how),
+        Cell(number(record.m)),
+        Cell(f"{number(record.finished)} / {number(record.strings)}"),
         Cell(n50, told),
-        Cell(number(record.get("tokens_per_vector"))),
-        Cell(number(record.get("bits_per_coordinate"))),
+        Cell(number(record.tokens_per_vector)),
+        Cell(number(record.bits_per_coordinate)),
         Cell(number(ids)),
         Cell(number(vectors)),
         Cell(number(ratio)),
-        Cell(number(reading.rms_over_inputs(record))),
+        Cell(number(None if record.extent is None else record.extent.median_rms_over_inputs)),
         Cell(", ".join(outcomes) or NOT_KNOWN),
-        Cell(number(record.get("smallest_gap"))),
-        Cell(number(record.get("steps"))),
-        Cell(number(record.get("seconds"))),
+        Cell(number(record.smallest_gap)),
+        Cell(number(record.steps)),
+        Cell(number(record.seconds)),
     )
     return Row(cells)
 
 
-def points(results: Record) -> Table:
+def points(results: AnyResults) -> Table:
     """Strings reached at single lengths, one row per kind, m and length; no rows for reaches."""
     columns = (
         Column("Target", numeric=False),
@@ -221,7 +206,7 @@ def points(results: Record) -> Table:
         Column("Share", "of strings"),
         Column("In words", numeric=False),
     )
-    rows = tuple(row for record in reading.records(results, "accessibility") for row in _points(record))
+    rows = tuple(row for record in reading.entries(results) for row in _points(record))
     source = (
         "Each string and length is a trial of its own, from scratch. Share: with Clopper-Pearson's interval. "
         "In words, once per kind and m: n50 from the fitted curve, how sharply it falls, and below it n50 "
@@ -230,21 +215,20 @@ def points(results: Record) -> Table:
     return Table("points", "Success at single lengths", source, columns, rows)
 
 
-def _points(record: Record) -> list[Row]:
-    told = record.get("points") or {}
-    columns = [told.get(name) or () for name in ("n", "reached", "tried", "share", "low", "high")]
-    fit, n50 = record.get("fit") or {}, record.get("n50") or {}
-    said = [str(one) for one in (n50.get("words"), fit.get("steepness")) if one]
+def _points(record: Accessibility) -> list[Row]:
+    points = record.points
+    if points is None:
+        return []
+    columns = (points.n, points.reached, points.tried, points.share, points.low, points.high)
+    said = [one for one in (record.n50.words, record.fit.steepness if record.fit else "") if one]
     if words.is_published([record]):
-        said.append(
-            f"{number(record.get('decoded'))} of {number(record.get('solved'))} successes also decode"
-        )
-    free = str((record.get("intervals") or {}).get("words") or "")
+        said.append(f"{number(record.decoded)} of {number(record.solved)} successes also decode")
+    free = "" if record.turnbull is None else record.turnbull.words
     return [
         Row(
             (
-                Cell(text_of(record.get("target"))),
-                Cell(number(record.get("m"))),
+                Cell(record.target),
+                Cell(number(record.m)),
                 Cell(number(n)),
                 Cell(f"{number(reached)} / {number(tried)}"),
                 Cell(number(share), interval(low, high)),
@@ -255,16 +239,16 @@ def _points(record: Record) -> list[Row]:
     ]
 
 
-def _start(bos: Any) -> str:
+def _start(bos: str) -> str:
     return {"none": "no start token", "before": "start token before", "after": "start token after"}.get(
-        bos, text_of(bos)
+        bos, bos
     )
 
 
-def ratios(results: Record) -> Table:
+def ratios(results: AnyResults) -> Table:
     """Each limit over the measured tokens per vector, per kind and m."""
-    names = [str(limit.get("name")) for limit in reading.limits(results)]
-    found = reading.records(results, "accessibility")
+    names = [limit.name for limit in reading.limits(results)]
+    found = reading.entries(results)
     columns = (
         Column("Target", numeric=False),
         Column("m", "vectors"),
@@ -273,9 +257,9 @@ def ratios(results: Record) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(text_of(record.get("target"))),
-                Cell(number(record.get("m"))),
-                *(Cell(number((record.get("ratio_to_limits") or {}).get(name))) for name in names),
+                Cell(record.target),
+                Cell(number(record.m)),
+                *(Cell(number(record.ratio_to_limits.get(name))) for name in names),
             )
         )
         for record in found
@@ -284,7 +268,7 @@ def ratios(results: Record) -> Table:
     return Table("ratios", "Limits over what was reached, per kind of target and m", source, columns, rows)
 
 
-def examples(results: Record) -> Table:
+def examples(results: StudyResults) -> Table:
     """Targets and how far each was emitted, every character shown."""
     columns = (
         Column("Target", "kind, trial", numeric=False),
@@ -296,14 +280,14 @@ def examples(results: Record) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(text_of(example.get("target")), str(example.get("key") or "")),
-                Cell(number(example.get("m"))),
-                Cell(number(example.get("reach"))),
-                Cell(str(example.get("text", NOT_KNOWN)), exact="text" in example),
-                Cell(str(example.get("emitted", NOT_KNOWN)), exact="emitted" in example),
+                Cell(example.target, example.key),
+                Cell(number(example.m)),
+                Cell(number(example.reach)),
+                Cell(example.text, exact=True),
+                Cell(example.emitted, exact=True),
             )
         )
-        for example in results.get("examples") or ()
+        for example in results.examples
     )
     source = (
         "Reach: the longest confirmed prefix. "

@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 
 from lmreach.report.kit import reading
-from lmreach.report.kit.format import interval, is_number, number, percent, power, prose
-from lmreach.report.kit.reading import Record
+from lmreach.report.kit.format import NOT_KNOWN, interval, number, percent, power, prose
+from lmreach.results import AnyResults, Interval
+from lmreach.results.limits import Limit
+from lmreach.results.study import Accessibility
 
 PAPER = (
     "Meyer, Michelessa, Chaux, Tan, “How Many Different Outputs Can a Transformer Generate?”, ICML "
@@ -68,7 +70,7 @@ def join(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def headline(results: Record) -> list[str]:
+def headline(results: AnyResults) -> list[str]:
     """Say the outcome in a few sentences: first vector, each further one, the limit and what it leaves.
 
     Only values present in the results are used; where one is missing the sentence says so.
@@ -82,33 +84,33 @@ def headline(results: Record) -> list[str]:
     ]
 
 
-def protocol_notes(results: Record) -> list[str]:
+def protocol_notes(results: AnyResults) -> list[str]:
     """Return what must be said before any number of a protocol that is there for comparison only."""
-    found = [str(one.get("protocol_note") or "") for one in reading.records(results, "accessibility")]
+    found = [entry.protocol_note for entry in reading.entries(results)]
     return [f"{note[:1].upper()}{note[1:]}." for note in dict.fromkeys(found) if note]
 
 
-def is_published(records: Sequence[Record]) -> bool:
+def is_published(records: Sequence[Accessibility]) -> bool:
     """Say whether any of some records was measured under the published protocol."""
-    return any(record.get("protocol") == "published" for record in records)
+    return any(record.protocol == "published" for record in records)
 
 
 PUBLISHED_LABEL = "published protocol, for comparison"
 
 
-def _first_vector(results: Record) -> list[str]:
-    found = reading.records(results, "accessibility")
+def _first_vector(results: AnyResults) -> list[str]:
+    found = reading.entries(results)
     smallest = [
-        min(reading.of_target(found, target), key=lambda record: record.get("m") or math.inf)
-        for target in dict.fromkeys(str(record.get("target")) for record in found)
+        min(reading.of_target(found, target), key=lambda record: record.m)
+        for target in dict.fromkeys(record.target for record in found)
     ]
     if not smallest:
         return ["Nothing was measured in this run, so it does not say what can be reached."]
     said = []
-    for m in dict.fromkeys(record.get("m") for record in smallest):
-        known = [record for record in smallest if record.get("m") == m and _has_length(record)]
+    for m in dict.fromkeys(record.m for record in smallest):
+        known = [record for record in smallest if record.m == m and _has_length(record)]
         if known:
-            name, clauses = results.get("model_name", "the model"), join(_clauses(known))
+            name, clauses = results.model.name, join(_clauses(known))
             if is_published(known):
                 said.append(
                     f"Under that protocol {_vectors(m)} gave {name} {clauses}, the given one counted."
@@ -118,7 +120,7 @@ def _first_vector(results: Record) -> list[str]:
     return said + [_no_length(record) for record in smallest if not _has_length(record)]
 
 
-def _clauses(known: Sequence[Record]) -> list[str]:
+def _clauses(known: Sequence[Accessibility]) -> list[str]:
     """Say each n50; what the first estimate and the first limit explain is not explained again."""
     said: list[str] = []
     seen: set[str] = set()
@@ -128,62 +130,61 @@ def _clauses(known: Sequence[Record]) -> list[str]:
     return said
 
 
-def _vectors(m: object) -> str:
+def _vectors(m: int) -> str:
     return "one prompt vector" if m == 1 else f"{m} prompt vectors"
 
 
-def _has_length(record: Record) -> bool:
+def _has_length(record: Accessibility) -> bool:
     return verdict(record) in {"estimated", "above_limit", "separated"}
 
 
-def verdict(record: Record) -> str:
-    """Return the verdict of a record's n50; an estimate without a finite value is no answer."""
-    n50 = record.get("n50") or {}
-    given = str(n50.get("verdict", "no_data"))
-    needs = {"estimated": ("value",), "separated": ("low", "high")}.get(given, ())
-    return given if all(is_number(n50.get(one)) for one in needs) else "no_data"
+def verdict(record: Accessibility) -> str:
+    """Return the verdict of a record's n50; an estimate without a value is no answer."""
+    n50 = record.n50
+    missing = {"estimated": n50.value is None, "separated": n50.low is None or n50.high is None}
+    return "no_data" if missing.get(n50.verdict) else n50.verdict
 
 
-def _clause(record: Record, explained: bool) -> str:
-    n50, target = record["n50"], str(record.get("target"))
+def _clause(record: Accessibility, explained: bool) -> str:
+    n50, target = record.n50, record.target
     if verdict(record) == "separated":
         lead = "" if explained else "n50: all strings at one length tried, none at the next"
-        between = f"between {number(n50['low'], 3)} and {number(n50['high'], 3)} {tokens_of(target)}"
+        between = f"between {number(n50.low, 3)} and {number(n50.high, 3)} {tokens_of(target)}"
         return f"{between} ({lead})" if lead else between
     if verdict(record) == "above_limit":
         reached = "which half of the strings or more reached"
         limit = f"this run’s length limit, {reached}"
-        if record.get("points"):
+        if record.points:
             limit = f"the longest length tried, {_at_every_length(record, 'every string was reached')}"
         why = "likewise" if explained else limit
-        return f"at least {number(record.get('limit'))} {tokens_of(target)} ({why})"
-    told = interval(n50.get("low"), n50.get("high"), digits=2)
-    lead = "" if explained else f"n50; {percent(n50.get('confidence'))} interval "
-    return f"{prose(n50['value'])} {tokens_of(target)} ({lead}{told})"
+        return f"at least {number(record.limit)} {tokens_of(target)} ({why})"
+    told = interval(n50.low, n50.high, digits=2)
+    lead = "" if explained else f"n50; {percent(n50.confidence)} interval "
+    return f"{prose(n50.value)} {tokens_of(target)} ({lead}{told})"
 
 
-def _no_length(record: Record) -> str:
-    kind, vectors = tokens_of(str(record.get("target"))), _vectors(record.get("m"))
+def _no_length(record: Accessibility) -> str:
+    kind, vectors = tokens_of(record.target), _vectors(record.m)
     if verdict(record) == "below_one":
         return f"With {kind}, fewer than half of the strings gave even their first token from {vectors}."
-    told = (record.get("n50") or {}).get("words")
+    told = record.n50.words
     if verdict(record) in {"below_first", "one_length", "curve_does_not_fit", "rises"} and told:
         return f"With {kind}, n50 from {vectors}: {told}."
-    done, asked = number(record.get("finished")), number(record.get("strings"))
+    done, asked = number(record.finished), number(record.strings)
     return f"With {kind} there is no n50 for {vectors}: {done} of {asked} strings were finished."
 
 
-def _further(results: Record) -> list[str]:
+def _further(results: AnyResults) -> list[str]:
     known: list[str] = []
     unknown: dict[str, list[str]] = {}
-    for slope in reading.records(results, "slopes"):
-        kind = tokens_of(str(slope.get("target")))
-        if is_number(slope.get("slope")):
-            told = interval(slope.get("low"), slope.get("high"), digits=2)
-            known.append(f"{prose(slope['slope'])} {kind} ({told})")
+    for one in reading.slopes(results):
+        kind, slope = tokens_of(one.target), one.slope
+        if slope.value is not None:
+            told = interval(slope.low, slope.high, digits=2)
+            known.append(f"{prose(slope.value)} {kind} ({told})")
         else:
-            reason = slope.get("words") or str(slope.get("verdict", "no reason given")).replace("_", " ")
-            unknown.setdefault(str(reason).removeprefix("not known: ").rstrip("."), []).append(kind)
+            reason = slope.words or slope.verdict.replace("_", " ")
+            unknown.setdefault(reason.removeprefix("not known: ").rstrip("."), []).append(kind)
     if not known and not unknown:
         return ["How much a further vector adds was not estimated."]
     said = [f"Each further vector adds {join(known)}{_span(results)}."] if known else []
@@ -192,10 +193,10 @@ def _further(results: Record) -> list[str]:
     ]
 
 
-def _cut_short(results: Record) -> list[str]:
+def _cut_short(results: AnyResults) -> list[str]:
     """Say so where most strings still grew when their steps ended: their number is one of steps, not of m."""
-    found = [r for r in reading.records(results, "accessibility") if is_number(r.get("still_growing"))]
-    growing, strings = (sum(record[name] for record in found) for name in ("still_growing", "strings"))
+    found = [(e.still_growing, e.strings) for e in reading.entries(results) if e.still_growing is not None]
+    growing, strings = (sum(counts) for counts in zip(*found, strict=True)) if found else (0, 0)
     # The frontier closes in until then, so four to six in ten grow this late even where more bring little.
     if not strings or 4 * growing <= 3 * strings:
         return []
@@ -205,22 +206,22 @@ def _cut_short(results: Record) -> list[str]:
     ]
 
 
-def _span(results: Record) -> str:
-    counts = [m for slope in reading.records(results, "slopes") for m in slope.get("m") or () if is_number(m)]
+def _span(results: AnyResults) -> str:
+    counts = [m for slope in reading.slopes(results) for m in slope.m]
     return f", over m\u00a0=\u00a0{min(counts)} to {max(counts)}" if counts else ""
 
 
-def _limit(results: Record) -> list[str]:
+def _limit(results: AnyResults) -> list[str]:
     best = reading.tightest(results)
     if not best:
         return ["No limit was computed."]
     first = best[0]
     said = (
-        f"The tightest limit under the premise “{first.get('premise')}” ({first.get('name')}, packing: "
-        f"{first.get('packing')}) is {prose(first['tokens_per_vector'])} tokens per vector"
+        f"The tightest limit under the premise “{first.premise}” ({first.name}, packing: "
+        f"{first.packing}) is {prose(first.tokens_per_vector)} tokens per vector"
         f"{_compared(results, first)}."
     )
-    others = [f"{prose(limit['tokens_per_vector'])} under “{limit.get('premise')}”" for limit in best[1:]]
+    others = [f"{prose(limit.tokens_per_vector)} under “{limit.premise}”" for limit in best[1:]]
     return [
         f"{said} {_share(first)}".rstrip(),
         *([f"Under other premises the tightest limits are {join(others)}."] if others else []),
@@ -228,15 +229,15 @@ def _limit(results: Record) -> list[str]:
     ]
 
 
-def _outside(results: Record) -> list[str]:
+def _outside(results: AnyResults) -> list[str]:
     """Say whether the vectors that were used lie where the premise *input* wants them."""
     found = reading.extents(results)
-    if not found or not any(limit.get("premise") == "input" for limit in reading.limits(results)):
+    if not found or not any(limit.premise == "input" for limit in reading.limits(results)):
         return []
-    inside, strings = (sum(one[name] for one in found) for name in ("inside_input_box", "strings"))
+    inside, strings = sum(one.inside_input_box for one in found), sum(one.strings for one in found)
     if inside == strings:
         return ["All vectors that were found lie inside the box of real inputs, as the premise “input” asks."]
-    most = max(one["median_rms_over_inputs"] for one in found)
+    most = max(one.median_rms_over_inputs for one in found)
     return [
         f"{number(inside)} of the {number(strings)} sets of vectors that were found lie inside the box of "
         f"real inputs (up to {prose(most)} times their RMS, median of a kind and m): limits under “input” "
@@ -244,33 +245,33 @@ def _outside(results: Record) -> list[str]:
     ]
 
 
-def _compared(results: Record, limit: Record) -> str:
+def _compared(results: AnyResults, limit: Limit) -> str:
     for target in sorted(reading.targets(results), key=lambda name: name != "random"):
         ratio = reading.ratio_of(reading.slope_of(results, target), limit)
-        if ratio and is_number(ratio.get("ratio")):
-            return _ratio_words(ratio, target)
+        if ratio is not None and ratio.value is not None:
+            return _ratio_words(ratio, ratio.value, target)
     return ""
 
 
-def _ratio_words(ratio: Record, target: str) -> str:
-    told = interval(ratio.get("low"), ratio.get("high"), digits=2)
+def _ratio_words(ratio: Interval, value: float, target: str) -> str:
+    told = interval(ratio.low, ratio.high, digits=2)
     measured = f"the measured slope on {tokens_of(target)}"
-    if ratio["ratio"] < 1:
+    if value < 1:
         return (
-            f", only {number(ratio['ratio'])} times ({told}) {measured}: the measurement lies above "
+            f", only {number(value)} times ({told}) {measured}: the measurement lies above "
             "this limit, so its premise does not hold for these vectors and targets"
         )
-    return f": {prose(ratio['ratio'])} times ({told}) {measured}"
+    return f": {prose(value)} times ({told}) {measured}"
 
 
-def _share(limit: Record) -> str:
+def _share(limit: Limit) -> str:
     """Say what the limit leaves at twice its length (ln share = ln P - n ln V, Theorem 4.5)."""
-    log_v = reading.log_vocabulary(limit)
+    log_v = limit.log_vocabulary
     if log_v is None or log_v <= 0:
         return ""
-    n = math.ceil(2 * limit["tokens_per_vector"])
-    left = limit["log_packing_nats"] - n * log_v
-    convention = limit.get("packing") == "convention"
+    n = math.ceil(2 * limit.tokens_per_vector)
+    left = limit.log_packing_nats - n * log_v
+    convention = limit.packing == "convention"
     supposed = "that premise and the convention hold" if convention else "that premise holds"
     return (
         f"If {supposed}, one vector reaches at most a share of {power(left)} of all sequences of twice that "
@@ -278,32 +279,31 @@ def _share(limit: Record) -> str:
     )
 
 
-def vocabulary(results: Record) -> str:
+def vocabulary(results: AnyResults) -> str:
     """Say how many rows the head has, how many ids are usable, and which of the two entered the limits."""
-    model = results.get("model") or {}
-    rows, usable = model.get("rows"), model.get("usable")
+    rows, usable = results.model.rows, results.model.usable
     said = f"{number(rows)} rows, {number(usable)} usable"
-    log_v = next((v for v in map(reading.log_vocabulary, reading.limits(results)) if v is not None), None)
+    log_v = next((v for v in (one.log_vocabulary for one in reading.limits(results)) if v), None)
     if log_v is None:
         return f"{said}; no limit was computed, so neither entered C"
     for count, name in ((usable, "usable ids"), (rows, "rows")):
-        if is_number(count) and count > 1 and math.isclose(math.log(count), log_v, rel_tol=1e-6):
+        if count > 1 and math.isclose(math.log(count), log_v, rel_tol=1e-6):
             return f"{said}; V = {number(count)} ({name}) entered C"
     return f"{said}; ln V = {number(log_v, 6)} entered C, which is neither of the two"
 
 
-def n50_cell(record: Record) -> tuple[str, str]:
+def n50_cell(record: Accessibility) -> tuple[str, str]:
     """Return n50 and its interval, or the verdict that stands for it, as a table shows them."""
-    n50 = record.get("n50") or {}
-    told = interval(n50.get("low"), n50.get("high"))
-    limit, lengths = number(record.get("limit")), bool(record.get("points"))
+    n50, points = record.n50, record.points
+    told = interval(n50.low, n50.high)
+    limit = number(record.limit)
     every = "half or more reached the length limit"
-    if lengths:
+    if points is not None:
         every = _at_every_length(record, "every string reached at every length tried")
-    first, last = number(n50.get("first")), number(n50.get("last"))
-    ends = [number(n50.get(end)) for end in ("low", "high")]
+    first, last = (number(points.n[end]) if points and points.n else NOT_KNOWN for end in (0, -1))
+    ends = [number(end) for end in (n50.low, n50.high)]
     cells = {
-        "estimated": (number(n50.get("value")), told),
+        "estimated": (number(n50.value), told),
         "above_limit": (f"above {limit}", every),
         "below_one": ("below 1", "fewer than half gave one token"),
         "separated": (f"between {ends[0]} and {ends[1]}", "all reached up to one length, none beyond"),
@@ -312,30 +312,31 @@ def n50_cell(record: Record) -> tuple[str, str]:
         "one_length": ("not known", f"one length alone, {last} tokens: no curve"),
         "curve_does_not_fit": (told, "from the points alone: no curve fits them"),
     }
-    return cells.get(verdict(record), (number(n50.get("value")), "no answer"))
+    return cells.get(verdict(record), (number(n50.value), "no answer"))
 
 
-def _at_every_length(record: Record, every: str) -> str:
+def _at_every_length(record: Accessibility, every: str) -> str:
     """Say ``every`` where all were reached at all lengths, else that n50 lies beyond those."""
-    return every if all(share == 1 for share in record["points"]["share"]) else "the curve falls beyond it"
+    whole = record.points is None or all(share == 1 for share in record.points.share)
+    return every if whole else "the curve falls beyond it"
 
 
-def describe_n50(results: Record) -> str:
+def describe_n50(results: AnyResults) -> str:
     """Describe the figure of n50 against m for readers who do not see it."""
     points = [
-        f"{record.get('target')}, m = {record.get('m')}: {n50_cell(record)[0]} ({n50_cell(record)[1]})"
-        for record in reading.records(results, "accessibility")
+        f"{record.target}, m = {record.m}: {n50_cell(record)[0]} ({n50_cell(record)[1]})"
+        for record in reading.entries(results)
     ]
     lines = [
-        f"{line.get('name')}: {prose(line['tokens_per_vector'])} tokens per vector"
+        f"{line.name}: {prose(line.tokens_per_vector)} tokens per vector"
         for line in reading.tightest(results)
     ]
     return f"n50 in tokens. {'; '.join(points) or 'No points'}. Limit lines: {'; '.join(lines) or 'none'}."
 
 
-def describe_curves(found: Sequence[Record], target: str) -> str:
+def describe_curves(found: Sequence[Accessibility], target: str) -> str:
     """Describe one panel of accessibility curves for readers who do not see it."""
-    parts = [f"m = {record.get('m')}: n50 {n50_cell(record)[0]}" for record in found]
+    parts = [f"m = {record.m}: n50 {n50_cell(record)[0]}" for record in found]
     return (
         f"Share of {target} target strings emitted in full, falling with their length n. {'; '.join(parts)}."
     )

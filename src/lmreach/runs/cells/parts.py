@@ -1,6 +1,6 @@
-"""Parts of the question about decoder cells, each as JSON-ready values: shares, unreachable tokens, map."""
+"""Parts of the question about decoder cells: shares, rare cells, unreachable tokens, a map."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cells.decoder import Decoder
-from lmreach.experiments.cells.rare import DEFAULT, rare_cells
+from lmreach.experiments.cells.rare import DEFAULT, TokenShare, rare_cells
 from lmreach.experiments.cells.shares import count_cells
-from lmreach.experiments.reach.reachability import judge_of, reachability, region_of
+from lmreach.experiments.reach.reachability import Reachability, judge_of, reachability, region_of
 from lmreach.experiments.states import measures
 from lmreach.experiments.states.file import SavedSupport, read_support
 from lmreach.experiments.states.measures import Measure
@@ -20,15 +20,32 @@ from lmreach.experiments.states.stream import HiddenSupport
 from lmreach.experiments.targets.draw import draw
 from lmreach.experiments.targets.files import text_of
 from lmreach.maths import plane
+from lmreach.maths.cells import RESOLUTION, Verdict
 from lmreach.maths.splitting import Splitting
 from lmreach.models import tokens
 from lmreach.models.loaded import LoadedModel
+from lmreach.results.cells import (
+    Band,
+    CellLimit,
+    CellMap,
+    CellShare,
+    MapCell,
+    MapText,
+    MeanLogShare,
+    Proof,
+    Rare,
+    RareToken,
+    Shares,
+    SlopeRatio,
+    Unreachable,
+)
 from lmreach.runs.model_limits import model_limits
 from lmreach.stats.refined import cell_limit, draw_unigram, hit_cells, mean_log_share, slope_ratio
 from lmreach.stats.shares import cell_shares
 
 __all__ = [
     "default_samples",
+    "judged",
     "map_record",
     "measure_of",
     "rare_record",
@@ -120,7 +137,7 @@ def shares_record(
     largest: int = _LARGEST,
     say: Callable[[int], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
-) -> dict[str, Any]:
+) -> Shares:
     """Estimate the share of every cell by sampling and return what a reader needs of it.
 
     Parameters
@@ -148,28 +165,27 @@ def shares_record(
     shares = cell_shares(counted.counts)
     summary = shares.summary()
     order = np.argsort(-shares.counts, kind="stable")[:largest]
-    return {
-        "measure": measure.name,
-        "measure_words": measure.words,
-        "independent": measure.independent,
-        "convention": counted.convention,
-        "seed": counted.seed,
-        "decided_in_float64": counted.close,
-        "words": summary.words(),
-        "hit_mean_log_share": hit_cells(counted.counts).mean_log_share,
-        **summary.as_dict(),
-        "largest": [
-            {
-                "id": int(decoder.ids[cell]),
-                "text": model.text([int(decoder.ids[cell])]),
-                "share": float(shares.share[cell]),
-                "low": float(shares.low[cell]),
-                "high": float(shares.high[cell]),
-            }
+    return Shares.from_object(
+        summary,
+        measure=measure.name,
+        measure_words=measure.words,
+        independent=measure.independent,
+        convention=counted.convention,
+        seed=counted.seed,
+        decided_in_float64=counted.close,
+        hit_mean_log_share=hit_cells(counted.counts).mean_log_share,
+        largest=[
+            CellShare(
+                id=int(decoder.ids[cell]),
+                text=model.text([int(decoder.ids[cell])]),
+                share=float(shares.share[cell]),
+                low=float(shares.low[cell]),
+                high=float(shares.high[cell]),
+            )
             for cell in order
             if shares.counts[cell]
         ],
-    }
+    )
 
 
 def rare_record(
@@ -183,7 +199,7 @@ def rare_record(
     limit_dtype: str = "float16",
     progress: Callable[[int, int], None] = lambda done, total: None,
     stop: Callable[[], bool] = lambda: False,
-) -> dict[str, Any]:
+) -> Rare:
     """Estimate E_q ln v_t for q uniform, of self-sampled text and of a text, and the slopes they allow.
 
     Parameters
@@ -220,22 +236,44 @@ def rare_record(
     )
     means = {name: mean_log_share(ids, found.by_id(), name=name) for name, ids in drawn.items()}
     packings = _packings(model, limit_dtype)
-    return {
-        **found.as_dict(),
-        "draws_per_source": tokens,
-        "limit_dtype": limit_dtype,
-        "tokens": [{**one.as_dict(), "text": model.text([one.id])} for one in found.tokens],
-        "means": [
-            {
-                **mean.as_dict(),
-                "limits": {limit: cell_limit(p, mean).as_dict() for limit, p in packings.items()},
-            }
+    return Rare(
+        measure=found.measure,
+        particles=options.particles,
+        replicates=options.replicates,
+        start=options.start,
+        floor_nats=options.floor,
+        confidence=options.confidence,
+        draws_per_source=tokens,
+        limit_dtype=limit_dtype,
+        tokens=tuple(_rare_token(model, one) for one in found.tokens),
+        means=tuple(
+            MeanLogShare.from_object(
+                mean,
+                limits={
+                    limit: CellLimit.from_object(cell_limit(packing, mean))
+                    for limit, packing in packings.items()
+                },
+            )
             for mean in means.values()
-        ],
-        "ratios": [
-            slope_ratio(means[name], means["uniform"]).as_dict() for name in means if name != "uniform"
-        ],
-    }
+        ),
+        ratios=tuple(
+            SlopeRatio.from_object(slope_ratio(means[name], means["uniform"]))
+            for name in means
+            if name != "uniform"
+        ),
+        seconds=round(found.seconds, 3),
+    )
+
+
+def _rare_token(model: LoadedModel, one: TokenShare) -> RareToken:
+    return RareToken.from_object(
+        one.share,
+        id=one.id,
+        text=model.text([one.id]),
+        rivals=one.rivals,
+        twin=one.twin,
+        seconds=round(one.seconds, 3),
+    )
 
 
 def rare_seconds(
@@ -298,7 +336,7 @@ def unreachable_record(
     support: SavedSupport | HiddenSupport | None = None,
     lengths: Sequence[int] = _LENGTHS,
     **options: Any,
-) -> dict[str, Any]:
+) -> Unreachable:
     """Judge every token and return the verdicts, and what the tokens that never win alone cost.
 
     ``share_removed`` counts the unreachable ones, ``share_removed_with_ties`` also those that can only tie,
@@ -321,22 +359,35 @@ def unreachable_record(
         region = region_of(decoder, "box", low=support.low, high=support.high)
     found = reachability(decoder, region, judge=judge_of(model), **options)
     lost = [*found.having("unreachable").tolist(), *found.having("tie-only").tolist()]
-    return {
-        **found.as_dict(),
-        "texts": {str(i): model.text([i]) for i in lost},
-        "share_removed": {str(n): found.share_removed(n) for n in lengths},
-        "share_removed_with_ties": {
-            str(n): found.share_removed(n, verdicts=("unreachable", "tie-only")) for n in lengths
-        },
-    }
+    return judged(found, {i: model.text([i]) for i in lost}, lengths)
 
 
-def map_record(model: LoadedModel, decoder: Decoder, texts: Sequence[str]) -> dict[str, Any]:
+def judged(found: Reachability, texts: Mapping[int, str], lengths: Sequence[int] = _LENGTHS) -> Unreachable:
+    """Return verdicts as results hold them; ``texts``: what tokens read as, by id."""
+    ties: tuple[Verdict, ...] = ("unreachable", "tie-only")
+    return Unreachable.from_object(
+        found,
+        resolution=RESOLUTION,
+        judged=len(found.ids),
+        methods=found.proved_by,
+        tie_only=found.having("tie-only").tolist(),
+        unreachable=found.having("unreachable").tolist(),
+        undetermined=found.having("undetermined").tolist(),
+        certificates={str(i): Proof.from_object(proof) for i, proof in found.certificates.items()},
+        reasons={str(i): reason for i, reason in found.reasons.items()},
+        seconds=round(found.seconds, 3),
+        texts={str(i): text for i, text in texts.items()},
+        share_removed={str(n): found.share_removed(n) for n in lengths},
+        share_removed_with_ties={str(n): found.share_removed(n, verdicts=ties) for n in lengths},
+    )
+
+
+def map_record(model: LoadedModel, decoder: Decoder, texts: Sequence[str]) -> CellMap:
     """Compute the cells on the plane through the last hidden states of three texts.
 
     Returns
     -------
-    dict
+    CellMap
         What `lmreach.report.cells.map.cell_map_svg` draws. Levels and margins are in units of the scores
         W h + b, before any constant factor and soft cap.
 
@@ -355,34 +406,39 @@ def map_record(model: LoadedModel, decoder: Decoder, texts: Sequence[str]) -> di
     found = plane.plane_map(scores, rectangle, _levels(scores, rectangle))
     winners, leads = plane.margins(scores, through.points)
 
-    def named(cell: int) -> dict[str, Any]:
-        token = int(decoder.ids[cell])
-        return {"id": token, "text": model.text([token])}
+    def text_of(cell: int) -> str:
+        return model.text([int(decoder.ids[cell])])
 
-    return {
-        "model": model.facts.name,
-        "rectangle": list(rectangle),
-        "cells": [
-            {**named(cell.token), "area": cell.area, "corners": cell.corners.tolist()} for cell in found.cells
-        ],
-        "levels": list(found.levels),
-        "bands": [
-            [{"id": int(decoder.ids[cell.token]), "corners": cell.corners.tolist()} for cell in band]
+    return CellMap(
+        model=model.facts.name,
+        rectangle=rectangle,
+        cells=tuple(
+            MapCell(
+                id=int(decoder.ids[cell.token]),
+                text=text_of(cell.token),
+                area=cell.area,
+                corners=cell.corners.tolist(),
+            )
+            for cell in found.cells
+        ),
+        levels=found.levels,
+        bands=tuple(
+            tuple(Band(id=int(decoder.ids[cell.token]), corners=cell.corners.tolist()) for cell in band)
             for band in found.bands
-        ],
-        "texts": [
-            {
-                "text": text,
-                "x": float(x),
-                "y": float(y),
-                "id": named(winner)["id"],
-                "token": named(winner)["text"],
-                "margin": float(lead),
-            }
+        ),
+        texts=tuple(
+            MapText(
+                text=text,
+                x=float(x),
+                y=float(y),
+                id=int(decoder.ids[winner]),
+                token=text_of(winner),
+                margin=float(lead),
+            )
             for text, (x, y), winner, lead in zip(texts, through.points, winners.tolist(), leads, strict=True)
-        ],
-        "outline": _outline(decoder, through),
-    }
+        ),
+        outline=_outline(decoder, through),
+    )
 
 
 @torch.no_grad()
@@ -421,7 +477,7 @@ def _levels(scores: Float[np.ndarray, "V 3"], rectangle: plane.Rectangle) -> tup
     return tuple(sorted({_round_down(q) for q in np.quantile(leads, _LEVELS) if q > 0}))
 
 
-def _outline(decoder: Decoder, through: plane.Plane) -> list[list[float]] | None:
+def _outline(decoder: Decoder, through: plane.Plane) -> tuple[tuple[float, float], ...] | None:
     """Return the line on the plane where ||(h - b) / g||^2 = h, on which the final norm puts every state."""
     norm = decoder.norm
     if norm.kind not in ("rms", "layer") or (norm.gain == 0).any():
@@ -436,4 +492,4 @@ def _outline(decoder: Decoder, through: plane.Plane) -> list[list[float]] | None
     turns = np.linspace(0, 2 * np.pi, 361)[:-1]
     circle = np.sqrt(left) * np.column_stack([np.cos(turns), np.sin(turns)])
     line = center + np.linalg.solve(np.linalg.cholesky(form).T, circle.T).T
-    return [[float(x), float(y)] for x, y in line]
+    return tuple((float(x), float(y)) for x, y in line)

@@ -17,7 +17,7 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.cells.map import save_cell_map
 from lmreach.results.answers import CellsResults
-from lmreach.results.upgrade import cells as in_present_shape
+from lmreach.results.cells import Cells, Rare, Shares, Unreachable
 from lmreach.runs.cells import parts
 
 __all__ = ["cells"]
@@ -60,16 +60,16 @@ def cells(
         check_place(Path(out))
     loaded = load(model, asked.load, progress=watched.note)
     work = _Work(loaded, decoder_of(loaded), asked, watched, stop)
-    found = CellsResults(
+    found = CellsResults.from_object(
+        work.parts(),
         model=loaded.facts.name,
         vocab=work.decoder.vocab,
         width=work.decoder.width,
-        **in_present_shape(work.parts()),
         interrupted=stop(),
     )
     if out is None or found.map is None:
         return found
-    drawn = save_cell_map(found.map.model_dump(), Path(out))
+    drawn = save_cell_map(found.map, Path(out))
     return found.model_copy(update={"files": tuple(map(str, drawn))})
 
 
@@ -85,22 +85,20 @@ class _Work:
         if asked.support is not None:
             self.support = parts.support_of(model, asked.support)
 
-    def parts(self) -> dict[str, Any]:
-        """Return every part that was asked for, by name; None for the others."""
+    def parts(self) -> Cells:
+        """Return every part that was asked for."""
         asked = self.asked
-        found: dict[str, Any] = dict.fromkeys(("map", "shares", "rare", "unreachable"))
-        if asked.map:
-            found["map"] = parts.map_record(self.model, self.decoder, asked.map)
-        if asked.shares:
-            found["shares"] = self._shares()
+        drawn = parts.map_record(self.model, self.decoder, asked.map) if asked.map else None
+        shares = self._shares() if asked.shares else None
+        rare = unreachable = None
         if asked.rare is not None and not self.stop():
             with suppress(RareStopped):
-                found["rare"] = self._rare(asked.rare)
+                rare = self._rare(asked.rare)
         if asked.unreachable and not self.stop():
-            found["unreachable"] = self._unreachable()
-        return found
+            unreachable = self._unreachable()
+        return Cells(map=drawn, shares=shares, rare=rare, unreachable=unreachable)
 
-    def _shares(self) -> Any:
+    def _shares(self) -> Shares:
         asked = self.asked
         measure = parts.measure_of(
             self.model, asked.of, support=self.support, kinds=asked.prompts, seed=asked.seed
@@ -129,7 +127,7 @@ class _Work:
 
         return stop
 
-    def _rare(self, tokens: int) -> Any:
+    def _rare(self, tokens: int) -> Rare:
         return parts.rare_record(
             self.model,
             self.decoder,
@@ -140,7 +138,7 @@ class _Work:
             stop=self.stop,
         )
 
-    def _unreachable(self) -> Any:
+    def _unreachable(self) -> Unreachable:
         by_stage: dict[str, Callable[[int, int], None]] = {}
 
         def say(stage: str, done: int, total: int) -> None:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from lmreach.experiments.cells.decoder import Decoder, decoder_of
 from lmreach.experiments.cells.rare import RareStopped
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.stopping import PassStopped, stoppable
+from lmreach.results.cells import CellMap, Cells, Rare, Shares, Unreachable
 from lmreach.runs.cells import parts as cells
 
 __all__ = ["MAP_TEXTS", "cells_section"]
@@ -37,7 +37,7 @@ def cells_section(
     limit_dtype: str,
     stop: Callable[[], bool] = lambda: False,
     say: Callable[[str], None] = lambda line: None,
-) -> tuple[dict[str, Any], Notes]:
+) -> tuple[Cells, Notes]:
     """Return shares, refined limit, verdicts and map as the seconds allow, and what was left out and why.
 
     Parameters
@@ -54,7 +54,7 @@ def cells_section(
     decoder = decoder_of(model)
     rate = None if seconds is None else _states_per_second(decoder)
     section = _Section(model, decoder, seconds, rate, seed, limit_dtype, stop)
-    found: dict[str, Any] = {}
+    found: dict[str, Shares | CellMap | Unreachable | Rare] = {}
     notes: Notes = []
     for name, part in (
         ("shares", section.shares),
@@ -75,10 +75,10 @@ def cells_section(
             notes.append((f"decoder cells: {name}", why))
         else:
             found[name] = record
-    return found, notes
+    return Cells.model_validate(found), notes
 
 
-_Part = tuple[dict[str, Any] | None, str]
+_Part = tuple[Shares | CellMap | Unreachable | Rare | None, str]
 
 
 def _states_per_second(decoder: Decoder) -> float:

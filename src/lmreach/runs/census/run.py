@@ -39,6 +39,7 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
+from lmreach.results import parse
 
 __all__ = [
     "CensusConfig",
@@ -91,10 +92,10 @@ def run_census(
         )
         run = _Run(config, model, store, watched, stop)
         found = {"grids": run.grids(grids), "tokens": run.tokens(plans)}
-        results = _results(config, model, found, run, written.envelope)
+        results = parse(_results(config, model, found, run, written.envelope))
         render(results, written.folder / "report.html")
         left = [Left(what, why) for what, why in run.left]
-        return written.end(results, interrupted=run.stopped, left=left)
+        return written.end(results.model_dump(mode="json"), interrupted=run.stopped, left=left)
 
 
 def resume_census(

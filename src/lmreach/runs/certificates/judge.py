@@ -11,7 +11,6 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from lmreach.engine.folder import read_json
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.information import target_bits
 from lmreach.experiments.targets import files as target_files
@@ -19,6 +18,7 @@ from lmreach.identity import require_same
 from lmreach.models.decode import emitted_prefix, greedy
 from lmreach.models.frame import NO_FRAME, PromptFrame
 from lmreach.models.loaded import LoadedModel
+from lmreach.results import StudyResults, open_results
 from lmreach.runs.model_limits import model_limits
 from lmreach.stats.information import Information
 
@@ -236,17 +236,17 @@ def _limits(model: LoadedModel, reach: int, m: int, dtype: str) -> list[dict[str
 
 
 def _curve(model: LoadedModel, run: Path, reach: int, m: int) -> list[dict[str, Any]]:
-    results = read_json(run / "results.json")
-    measured = (results.get("provenance") or {}).get("fingerprint") or "none"
+    results = open_results(run)
+    measured = results.provenance.fingerprint or "none"
     require_same(measured, model.facts.fingerprint, where=f"'{run.name}'", remedy="name another run")
     return [
         {
-            "target": entry["target"],
+            "target": entry.target,
             "m": m,
-            "strings": entry["strings"],
-            "n50": entry["n50"]["value"],
-            "share_at_least_as_far": float(np.mean([far >= reach for far in entry["reaches"]])),
+            "strings": entry.strings,
+            "n50": entry.n50.value,
+            "share_at_least_as_far": float(np.mean([far >= reach for far in entry.reaches])),
         }
-        for entry in results["results"]["accessibility"]
-        if entry["m"] == m and "reaches" in entry  # trials at single lengths have no reaches
+        for entry in (results.accessibility if isinstance(results, StudyResults) else ())
+        if entry.m == m and entry.reaches  # trials at single lengths have no reaches
     ]

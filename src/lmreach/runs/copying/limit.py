@@ -1,7 +1,6 @@
 """The limit beside copying: what counting allows, and what optimised vectors reach, on the same model."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -9,6 +8,9 @@ from jaxtyping import Int
 from lmreach.config import CramPlan
 from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.models.loaded import LoadedModel
+from lmreach.results import Interval
+from lmreach.results.base import Columns
+from lmreach.results.copying import Crammed
 from lmreach.runs.study.search import prepare
 from lmreach.stats.accessibility import curve, half_length
 
@@ -26,7 +28,7 @@ def cram_strings(
     steps: int,
     seed: int,
     stop: Callable[[], bool],
-) -> dict[str, Any] | None:
+) -> Crammed | None:
     """Optimise m vectors for random strings of the copier's own symbols; None if stopped on the way.
 
     The strings are random over the alphabet that was copied, so that the two lengths are of the same kind.
@@ -49,20 +51,21 @@ def cram_strings(
     )
     if len(found) < strings:
         return None
-    return cram_entry(m, limit, found) | {"start_scale": search.optimiser.start_scale}
+    return cram_entry(m, limit, found, search.optimiser.start_scale)
 
 
-def cram_entry(m: int, limit: int, found: list[CramResult]) -> dict[str, Any]:
-    """Return reaches, n50 and curve of crammed strings, JSON-ready."""
+def cram_entry(m: int, limit: int, found: list[CramResult], start_scale: float | None = None) -> Crammed:
+    """Return reaches, n50 and curve of crammed strings."""
     reach = np.asarray([one.reach for one in found], dtype=np.int64)
     censored = np.asarray([one.censored for one in found], dtype=bool)
-    return {
-        "m": m,
-        "strings": len(found),
-        "limit": limit,
-        "reaches": reach.tolist(),
-        "censored": censored.tolist(),
-        "n50": half_length(reach, censored, limit=limit).as_dict(),
-        "curve": curve(reach, censored).as_dict(),
-        "steps": sum(one.steps for one in found),
-    }
+    return Crammed(
+        m=m,
+        strings=len(found),
+        limit=limit,
+        reaches=tuple(reach.tolist()),
+        censored=tuple(censored.tolist()),
+        n50=Interval.from_object(half_length(reach, censored, limit=limit)),
+        curve=Columns.from_object(curve(reach, censored)),
+        steps=sum(one.steps for one in found),
+        start_scale=start_scale,
+    )

@@ -30,6 +30,7 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.models.stopping import PassStopped
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
+from lmreach.results import parse
 from lmreach.runs.copying.limit import cram_strings
 from lmreach.runs.copying.results import (
     counts,
@@ -40,8 +41,7 @@ from lmreach.runs.copying.results import (
     n50_of,
 )
 from lmreach.runs.copying.subject import Subject, as_it_is, check, copier_subject, in_layout, no_room, planned
-from lmreach.runs.model_limits import model_limits
-from lmreach.runs.study.results import limits_section
+from lmreach.runs.model_limits import limit_records, model_limits
 
 __all__ = ["CopyConfig", "copy_section", "resume_copying", "run_copying"]
 
@@ -94,10 +94,10 @@ def run_copying(
             settings = settings_of(loaded.model)
         store = written.bind(without_path(name), fingerprint, settings, command=command, note=watched.note)
         run = _Run(config, store, written.envelope, watched, stop)
-        results = run.whole(loaded)
+        results = parse(run.whole(loaded))
         render(results, written.folder / "report.html")
         left = [Left(what, why, run.stopped) for what, why in run.left]
-        return written.end(results, interrupted=run.stopped, left=left)
+        return written.end(results.model_dump(mode="json"), interrupted=run.stopped, left=left)
 
 
 def resume_copying(
@@ -321,8 +321,8 @@ class _Run:
                 if crammed is None:
                     self._over(f"cramming at m = {m}")
                     continue
-                self.store.add(key, f"cramming, m = {m}", {"crammed": crammed})
-                known[key] = crammed
+                self.store.add(key, f"cramming, m = {m}", {"crammed": crammed.model_dump(mode="json")})
+                known[key] = crammed.model_dump(mode="json")
             found.append(known[key])
         return found
 
@@ -348,7 +348,10 @@ class _Run:
             "config": public(self.config, facts.name),
             "results": {
                 "copying": section,
-                "limits": limits_section(model_limits(subject.model, dtype=_LIMIT_DTYPE)),
+                "limits": [
+                    limit.model_dump(mode="json")
+                    for limit in limit_records(model_limits(subject.model, dtype=_LIMIT_DTYPE))
+                ],
             },
             "not_done": [{"what": what, "why": why} for what, why in self.left],
             "provenance": {

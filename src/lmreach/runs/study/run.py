@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -18,11 +18,14 @@ from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
+from lmreach.results.run import Provenance
+from lmreach.results.upgrade import read_census, read_copying, read_search
 from lmreach.runs.model_limits import input_box, model_limits
 from lmreach.runs.study.conditions import Condition
 from lmreach.runs.study.extent import extents
+from lmreach.runs.study.ledger import Trial
 from lmreach.runs.study.protocol import check_protocol
-from lmreach.runs.study.results import assemble
+from lmreach.runs.study.results import Measured, assemble
 from lmreach.runs.study.rounds import choose_rounds, serve
 from lmreach.runs.study.schedule import AbstractSchedule
 from lmreach.runs.study.search import Search, prepare
@@ -138,9 +141,7 @@ class _Job:
         rounds = self._cram(search, store)
         interrupted = self.clock.stopped()
         trials = store.trials()
-        results = assemble(
-            self.config,
-            self.model.facts,
+        measured = Measured(
             limits=found,
             support=support,
             conditions=rounds.conditions,
@@ -148,16 +149,21 @@ class _Job:
             extents=extents(store, trials, input_rms=self.model.input_rms, box=input_box(self.model)),
             skipped=rounds.skipped,
             settled=rounds.settled,
-            decoder_cells=decoder_cells,
-            census=census,
-            copying=copying,
-            search=search.record,
+            cells=decoder_cells,
+            census=read_census(census),
+            copying=read_copying(copying),
+            search=read_search(search.record),
             notes=sections.notes,
-            provenance=self._provenance(search, interrupted, run.envelope.command),
+        )
+        results = assemble(
+            self.config,
+            self.model.facts,
+            measured,
+            self._provenance(search, interrupted, run.envelope.command),
         )
         self.progress.stage("writing the report")
         render(results, store.folder / "report.html")
-        return run.end(results, interrupted=interrupted, left=_left(rounds))
+        return run.end(results.model_dump(mode="json"), interrupted=interrupted, left=_left(rounds))
 
     def _search(self, store: Store) -> Search:
         """Choose what the optimiser works on; a resumed run keeps what it had chosen."""
@@ -195,24 +201,24 @@ class _Job:
         serve(rounds, cramming.run, self.clock, self.progress)
         return rounds
 
-    def _provenance(self, search: Search, interrupted: bool, command: str) -> dict[str, Any]:
+    def _provenance(self, search: Search, interrupted: bool, command: str) -> Provenance:
         facts = self.model.facts
         threads, device = torch.get_num_threads(), str(self.model.device)
-        return {
+        return Provenance(
             **provenance(threads=threads, device=device, started=self.clock.started),
-            "dtype": facts.dtype,
-            "vector_dtype": "float32",
-            "fingerprint": facts.fingerprint,
-            "command": command,
-            "seed": self.config.cram.seed,
-            "seconds": round(self.clock.spent(), 1),
-            "interrupted": interrupted,
-            "attention": str(getattr(self.model.model.config, "_attn_implementation", "unknown")),
-            "search_dtype": search.record.get("dtype"),
-            "search_attention": search.record.get("attention"),
-            "start_scale": search.record.get("start_scale"),
-            "target_files": self.strings.files(),
-        }
+            dtype=facts.dtype,
+            vector_dtype="float32",
+            fingerprint=facts.fingerprint,
+            command=command,
+            seed=self.config.cram.seed,
+            seconds=round(self.clock.spent(), 1),
+            interrupted=interrupted,
+            attention=str(getattr(self.model.model.config, "_attn_implementation", "unknown")),
+            search_dtype=search.record.get("dtype"),
+            search_attention=search.record.get("attention"),
+            start_scale=search.record.get("start_scale"),
+            target_files=self.strings.files(),
+        )
 
 
 def _left(rounds: AbstractSchedule) -> list[Left]:
@@ -224,11 +230,9 @@ def _left(rounds: AbstractSchedule) -> list[Left]:
     ]
 
 
-def _by_condition(
-    trials: list[dict[str, Any]], conditions: list[Condition]
-) -> dict[Condition, list[dict[str, Any]]]:
+def _by_condition(trials: list[dict[str, Any]], conditions: list[Condition]) -> dict[Condition, list[Trial]]:
     named = {condition.name: condition for condition in conditions}
-    found: dict[Condition, list[dict[str, Any]]] = defaultdict(list)
+    found: dict[Condition, list[Trial]] = defaultdict(list)
     for trial in trials:
-        found[named[trial["cell"]]].append(trial)
+        found[named[trial["cell"]]].append(cast("Trial", trial))
     return dict(found)

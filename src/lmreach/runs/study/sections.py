@@ -15,6 +15,8 @@ from lmreach.errors import InputError
 from lmreach.experiments.states.stream import HiddenSupport, hidden_support
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.stopping import PassStopped, stoppable
+from lmreach.results.cells import Cells
+from lmreach.results.upgrade import read_cells
 from lmreach.runs.cells.section import cells_section
 from lmreach.runs.census.run import census_section
 from lmreach.runs.copying.run import copy_section
@@ -64,7 +66,7 @@ class Sections:
             self._left_out("support of hidden states", "stopped before the first prompts were through")
         return support
 
-    def decoder_cells(self) -> dict[str, Any] | None:
+    def decoder_cells(self) -> Cells | None:
         """Measure the decoder's cells."""
         if not self.config.decoder_cells:
             self._left_out("decoder cells", "not asked for")
@@ -79,12 +81,11 @@ class Sections:
                 stop=self.clock.over,
                 say=self.say,
             )
-            kept = {"found": found, "notes": notes}
+            kept = {"found": found.model_dump(mode="json"), "notes": notes}
             if not self.clock.stopped():
                 self.store.put_meta("decoder_cells", kept)
         self.notes.extend((what, why) for what, why in kept["notes"])
-        measured: dict[str, Any] = kept["found"]
-        return measured
+        return read_cells(kept["found"])
 
     def census(self) -> dict[str, Any] | None:
         """Count the outputs of one-token prompts."""

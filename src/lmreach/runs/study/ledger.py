@@ -1,0 +1,68 @@
+"""Trials as the ledger keeps them, and which of them count."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+__all__ = ["Trial", "counted", "reach_arrays"]
+
+
+class Trial(TypedDict):
+    """One row of the ledger; see `lmreach.runs.study.records` for what each protocol writes."""
+
+    key: str
+    cell: str
+    index: int
+    reach: int
+    limit: int
+    outcome: str
+    smallest_gap: float | None
+    steps: int
+    seconds: float
+    ids: list[int]
+    text: str
+    emitted: str
+    growing: NotRequired[bool]
+    solved: NotRequired[bool]
+    decoded: NotRequired[bool]
+    chunk: NotRequired[tuple[int, int]]
+    ce_without_bits: NotRequired[float]
+    ce_with_bits: NotRequired[float]
+    tokens_gained: NotRequired[int]
+
+
+def counted(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials of one condition that count: strings 0, 1, 2, ... up to the first one missing.
+
+    Of an interrupted batch the early finishers are the ones that gave up early, so counting whoever
+    happened to finish would bias the curve; a run of whole indices does not. Trials at single lengths count
+    by whole chunks.
+    """
+    if trials and "chunk" in trials[0]:
+        return _whole_chunks(trials)
+    by_index = {trial["index"]: trial for trial in trials}
+    kept: list[Trial] = []
+    while len(kept) in by_index:
+        kept.append(by_index[len(kept)])
+    return kept
+
+
+def _whole_chunks(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials of chunks that are all there, by length and string."""
+    chunks: dict[tuple[int, int, int], list[Trial]] = defaultdict(list)
+    for trial in trials:
+        first, last = trial["chunk"]
+        chunks[(trial["limit"], first, last)].append(trial)
+    whole = [own for (_, first, last), own in chunks.items() if len(own) == last - first]
+    return sorted((trial for own in whole for trial in own), key=lambda t: (t["limit"], t["index"]))
+
+
+def reach_arrays(
+    trials: Sequence[Trial],
+) -> tuple[Int[np.ndarray, " strings"], Bool[np.ndarray, " strings"]]:
+    """Return reaches and censoring flags of some trials, in their order."""
+    reach = np.asarray([t["reach"] for t in trials], dtype=np.int64)
+    return reach, np.asarray([t["outcome"] == "hit_limit" for t in trials], dtype=bool)

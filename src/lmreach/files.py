@@ -3,12 +3,13 @@
 import errno
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lmreach.errors import OutputError, problem
 
-__all__ = ["by_umask", "check_place", "sweep", "sync_folder", "unwritable", "write_whole"]
+__all__ = ["by_umask", "check_place", "drafted", "sweep", "sync_folder", "unwritable", "write_whole"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _MARK = ".part"
@@ -30,14 +31,27 @@ def write_whole(path: Path, content: bytes | str, *, remedy: str | None = None) 
         It cannot be written; what was there before is untouched, and nothing half-written stays.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
+    with drafted(path, remedy=remedy) as draft:
+        draft.write_bytes(data)
+
+
+@contextmanager
+def drafted(path: Path, *, remedy: str | None = None) -> Iterator[Path]:
+    """Give a path beside ``path`` to write to; what is there at the end of the block moves to ``path``.
+
+    The draft is not made by `tempfile`, whose files are for their owner alone whatever the umask.
+
+    Raises
+    ------
+    OutputError
+        As `write_whole`; also where the block fails to write.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}{_MARK}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            # Not by `tempfile`, whose files are for their owner alone whatever the umask.
-            with draft.open("wb") as file:
-                file.write(data)
-                file.flush()
+            yield draft
+            with draft.open("rb") as file:
                 os.fsync(file.fileno())
             draft.replace(path)
         finally:

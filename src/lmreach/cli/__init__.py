@@ -45,7 +45,7 @@ COMMANDS = {
     "verify": "Decode every certificate of a run again.",
     "decode": "The text that a certificate's vectors emit.",
     "judge": "Your own vectors against what is possible.",
-    "export": "A certificate as a PEFT adapter or plain safetensors.",
+    "export": "A certificate as a PEFT adapter or safetensors; the trials of a run as a table.",
     "resume": "Go on with an interrupted or budget-limited run.",
     "status": "How far a run is.",
     "report": "Render the report of a run again.",

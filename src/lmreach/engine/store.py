@@ -189,9 +189,13 @@ class Store:
 
     def trials(self) -> list[dict[str, Any]]:
         """Return every record with its ``key`` and ``cell``, in order of keys, not of writing."""
+        return list(self.each())
+
+    def each(self) -> Iterator[dict[str, Any]]:
+        """Give the records of `trials` one by one: a million of them need no memory."""
         with _explained(self.folder):
-            rows = self._db.execute("SELECT key, cell, record FROM trials ORDER BY key").fetchall()
-            return [_trial(*row) for row in rows]
+            for row in self._db.execute("SELECT key, cell, record FROM trials ORDER BY key"):
+                yield _trial(*row)
 
     def records(self, keys: Sequence[str]) -> list[dict[str, Any]]:
         """Return the trials of some keys, in the order of these keys.
@@ -322,7 +326,7 @@ def _of(folder: Path, error: Exception) -> OutputError:
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         remedy = "wait for the other process to end"
         return OutputError(problem("a run that nobody else writes to", f"'{folder}': {error}", remedy))
-    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+    if code.startswith(("SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return unwritable(folder, error)
     remedy = "bring back a copy of store.sqlite; the certificates beside it are whole by themselves"
     return OutputError(problem("a whole ledger in the run folder", f"'{folder}': {error}", remedy))

@@ -157,3 +157,20 @@ def test_seeds_follow_the_key() -> None:
     key = cram_key(**BASE)
     assert key_seed(key, 0).integers(1 << 60) == key_seed(key, 0).integers(1 << 60)
     assert key_seed(key, 0).integers(1 << 60) != key_seed(key, 1).integers(1 << 60)
+
+
+def test_a_premise_is_part_of_the_key_and_its_absence_is_not() -> None:
+    """Keys written before there were premises stay what they are."""
+    asked_keys = [
+        cram_key(**{**BASE, "config": config})
+        for config in (
+            CramPlan(),
+            CramPlan(within="sign"),
+            CramPlan(within="int2"),
+            CramPlan(within="sign:vector"),
+            CramPlan(within="sign", flips=7),
+        )
+    ]
+    assert len(set(asked_keys)) == 5
+    spelt = CramPlan(within=" SIGN")
+    assert cram_key(**{**BASE, "config": spelt}) == asked_keys[1]

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from lmreach.config.settings import Bos, Count, Protocol, Seed, Settings, several
+from lmreach.config.within import canonical
 from lmreach.errors import InputError, problem
 
 __all__ = ["PUBLISHED", "CramConfig", "CramPlan", "CramSettings", "OptimiserConfig"]
@@ -55,6 +56,16 @@ class CramSettings(Settings):
     bos: Bos = Field(default="none", description="start token: none, before the vectors, or after them")
     prefix: str = Field(default="", description="text that stands before the vectors, fixed")
     suffix: str = Field(default="", description="text between the vectors and the output, fixed")
+    within: Annotated[str, BeforeValidator(canonical)] = Field(
+        default="",
+        description="what vectors are held to: box, ball:R (longest real inputs), subspace:K, a format "
+        "(float16, bfloat16, e4m3, e5m2, int8, int4, int3, int2, sign; int4:vector: a scale per vector), or "
+        "subspace:K+FORMAT; none: any finite vector",
+    )
+    flips: Annotated[int, Field(ge=0)] = Field(
+        default=20,
+        description="rounds of local search that end a search within an evenly spaced format; 0: none",
+    )
     seed: Seed = Field(default=0, description="seed of targets and starts")
 
 

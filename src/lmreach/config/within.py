@@ -3,10 +3,11 @@
 import difflib
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from lmreach.errors import InputError, problem
 
-__all__ = ["FORMATS", "Within", "parse_within"]
+__all__ = ["FORMATS", "Within", "canonical", "parse_within"]
 
 FORMATS = ("float16", "bfloat16", "e4m3", "e5m2", "int8", "int4", "int3", "int2", "sign")
 """Number formats that coordinates can be held to."""
@@ -69,6 +70,19 @@ def parse_within(text: str) -> Within:
     for part in text.strip().lower().split("+"):
         found = _joined(found, _read_part(part.strip()), text)
     return found
+
+
+def canonical(written: Any) -> Any:
+    """Return a premise in its one spelling; empty (or none) stays empty, what is no text is left as it is.
+
+    Raises
+    ------
+    InputError
+        As `parse_within`.
+    """
+    if not isinstance(written, str):
+        return written
+    return "" if written.strip().lower() in ("", "none") else parse_within(written).text
 
 
 def _joined(left: Within, right: Within, text: str) -> Within:

@@ -43,10 +43,12 @@ _UNSAID: dict[str, JsonValue] = {
     "suffix": "",
     "search_dtype": "auto",
     "seed": 0,
+    "within": "",
+    "flips": 20,
 }
 
 # The settings that keys of version 1 spell out; texts only where there are any.
-_IN_VERSION_1 = set(_UNSAID)
+_IN_VERSION_1 = set(_UNSAID) - {"within", "flips"}
 _TEXTS = {"prefix", "suffix"}
 
 

@@ -45,7 +45,7 @@ def outcomes(model, ids, index: list[int], *, m: int, config: OptimiserConfig, b
 
 def equal(first: list, second: list) -> bool:
     """Whether two lists of results are the same to the bit, whatever their places."""
-    plain = ([replace(one, index=0, vectors=0) for one in some] for some in (first, second))
+    plain = ([replace(one, index=0, vectors=0, free=0) for one in some] for some in (first, second))
     pairs = zip(first, second, strict=True)
     return next(plain) == next(plain) and all(np.array_equal(a.vectors, b.vectors) for a, b in pairs)
 

@@ -15,7 +15,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch, reach_at) -> list[float]:
     def cram(model, ids, m, config, *, generators, **_rest):
         asked.append(config.start_scale)
         return [
-            CramResult(i, reach_at(config.start_scale), "gave_up", None, None, 0, 1) for i in range(len(ids))
+            CramResult(i, reach_at(config.start_scale), "gave_up", None, None, None, 0, 1)
+            for i in range(len(ids))
         ]
 
     monkeypatch.setattr(module, "cram", cram)
@@ -43,7 +44,9 @@ def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPa
 
     def reaches(model, ids, m, config, **_rest):
         gains = [4 * (i == 0) for i in range(8)] if config.start_scale == 1e4 else [0] * 8
-        return [CramResult(i, lucky[i] + gains[i], "gave_up", None, None, 0, 1) for i in range(len(ids))]
+        return [
+            CramResult(i, lucky[i] + gains[i], "gave_up", None, None, None, 0, 1) for i in range(len(ids))
+        ]
 
     monkeypatch.setattr(module, "cram", reaches)
     assert choose_start_scale(random_model, OptimiserConfig()).scale == 1.0
@@ -51,7 +54,7 @@ def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPa
         module,
         "cram",
         lambda model, ids, m, config, **_rest: [
-            CramResult(i, 3 + (config.start_scale == 1e4) * (1 + i % 2), "gave_up", None, None, 0, 1)
+            CramResult(i, 3 + (config.start_scale == 1e4) * (1 + i % 2), "gave_up", None, None, None, 0, 1)
             for i in range(len(ids))
         ],
     )

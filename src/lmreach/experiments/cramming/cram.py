@@ -30,9 +30,12 @@ from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.buckets import MOST, buckets
 from lmreach.experiments.cramming.competitors import FROM_ROWS, Competitors, score_among
 from lmreach.experiments.cramming.frontier import CLOSED, block_length, next_frontier
+from lmreach.experiments.cramming.regions.build import held_to
+from lmreach.experiments.cramming.regions.flips import improve
+from lmreach.experiments.cramming.regions.grid import Grid
 from lmreach.experiments.cramming.rows import Rows
 from lmreach.experiments.cramming.scoring import Score, emitted, score
-from lmreach.models.decode import emitted_prefix
+from lmreach.models.decode import Emission, emitted_prefix
 from lmreach.models.frame import frame_of, framed
 from lmreach.models.loaded import LoadedModel
 
@@ -62,7 +65,9 @@ class CramResult:
     outcome
         A name of `OUTCOMES`.
     vectors
-        Shape (m, d), float32: the iterate that was confirmed.
+        Shape (m, d), float32: the iterate that was confirmed, a member of the set that was asked for.
+    free
+        Shape (m, k), float32: its free coordinates there (the vectors themselves, or those of a subspace).
     smallest_gap
         Smallest top-two gap of the logits over the confirmed prefix; None where reach is 0.
     proposed
@@ -80,6 +85,7 @@ class CramResult:
     reach: int
     outcome: Outcome
     vectors: Float[np.ndarray, "m d"]
+    free: Float[np.ndarray, "m k"]
     smallest_gap: float | None
     proposed: int
     steps: int
@@ -196,7 +202,9 @@ def cram(
     check_lengths(model, m, n, config)
     if len(generators) != strings:
         raise InputError(problem(f"{strings} generators", f"{len(generators)}", "pass one per string"))
-    run = _Run(model, search or model, targets, m, config, generators, on_result)
+    run = _Run(
+        model, search or model, targets, m, config, generators, on_result, over=lambda: stop() or cut()
+    )
     waiting = deque(range(strings))
     rows = run.fill(None, waiting, batch_size)
     while rows is not None and not stop():
@@ -231,6 +239,8 @@ class _Run:
         config: OptimiserConfig,
         generators: Sequence[np.random.Generator],
         on_result: Callable[[CramResult], None] | None,
+        *,
+        over: Callable[[], bool] = lambda: False,
     ) -> None:
         self.model = model
         self.search = search
@@ -245,7 +255,10 @@ class _Run:
         self._best: dict[int, CramResult] = {}
         self._growth: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._restarts_left = dict.fromkeys(range(len(targets)), config.restarts - 1)
-        self._block = block_length(config, m, model.facts.width)
+        self._held = held_to(config, model)
+        most = m * self._held.log_count / math.log(model.facts.usable) if config.within else None
+        self._block = block_length(config, m, model.facts.width, most=most)
+        self._over = over
         self._frame = frame_of(model, config.bos, config.prefix, config.suffix)
         many = model.facts.rows >= FROM_ROWS and model.device.type == "cpu"
         self._competitors = Competitors() if many else None
@@ -278,6 +291,7 @@ class _Run:
         rows.note(prefix, loss, self._next_frontier(rows, prefix, hits))
         self._note_growth(rows)
         rows.descend(grad, self._learning_rate(rows), self.config.beta1, self.config.beta2)
+        rows.vectors = self._held.keep(rows.vectors)
         return positions
 
     def _pass(
@@ -287,8 +301,9 @@ class _Run:
         frontier, best = rows.frontier[places], rows.best[places]
         width = int(frontier.max())
         ids = self.ids[rows.index[places], :width]
-        vectors = rows.vectors[places].detach().requires_grad_(True)
-        inputs = self._inputs(vectors, ids[:, : width - 1])
+        # Straight through: what is seen, and what is stepped, stands at the member; steps add up beside it.
+        vectors = self._held.settle(rows.vectors[places]).detach().requires_grad_(True)
+        inputs = self._inputs(self._held.point(vectors), ids[:, : width - 1])
         hidden = self.search.hidden(inputs)[:, inputs.shape[1] - width :]
         scored = torch.arange(width, device=ids.device) < frontier[:, None]
         index, steps = rows.index[places], rows.steps[places]
@@ -410,20 +425,46 @@ class _Run:
             self.on_result(self.finished[-1])
 
     def _confirm(self, rows: Rows, place: int, index: int, *, cut: bool = False) -> CramResult:
-        vectors = rows.best_vectors[place]
-        emission = emitted_prefix(self.model, vectors, self.targets[index], frame=self._frame)
+        free, emission = self._settled(rows, place, index)
         outcome = self._outcome(rows, place, emission.reach, cut=cut)
         late = int(rows.grown_at[place]) >= 0.9 * self.config.max_steps
         return CramResult(
             index=index,
             reach=emission.reach,
             outcome=outcome,
-            vectors=vectors.cpu().numpy().copy(),
+            vectors=self._held.point(free).cpu().numpy().copy(),
+            free=free.cpu().numpy().copy(),
             smallest_gap=emission.smallest_gap,
             proposed=int(rows.best[place]),
             steps=int(rows.steps[place]),
             growing=outcome == "spent" and late,
         )
+
+    def _settled(self, rows: Rows, place: int, index: int) -> tuple[Float[Tensor, "m k"], Emission]:
+        """Return the member that a row ends with and what it emits: after a local search, if that gains."""
+        free, target = self._held.settle(rows.best_vectors[place]), self.targets[index]
+        emission = self._emission(free, target)
+        if self.config.flips == 0 or not isinstance(self._held, Grid) or emission.reach >= self.n:
+            return free, emission
+        better = improve(
+            self.model,
+            self._held,
+            free,
+            target,
+            reach=emission.reach,
+            rounds=self.config.flips,
+            generator=self.generators[index],
+            frame=self._frame,
+            stop=self._over,
+        )
+        gained = self._emission(better, target)
+        if gained.reach <= emission.reach:
+            return free, emission
+        self._growth[index].append((int(rows.steps[place]), gained.reach))
+        return better, gained
+
+    def _emission(self, free: Float[Tensor, "m k"], target: Int[np.ndarray, " n"]) -> Emission:
+        return emitted_prefix(self.model, self._held.point(free), target, frame=self._frame)
 
     def _outcome(self, rows: Rows, place: int, reach: int, *, cut: bool) -> Outcome:
         if reach >= self.n:
@@ -434,11 +475,11 @@ class _Run:
             return "cut"
         return "spent" if int(rows.steps[place]) >= self.config.max_steps else "gave_up"
 
-    def _start_vectors(self, index: int) -> Float[Tensor, "m d"]:
-        """Start at m real input vectors drawn at random, made as long as asked."""
+    def _start_vectors(self, index: int) -> Float[Tensor, "m k"]:
+        """Start at m real input vectors drawn at random, made as long as asked and brought into the set."""
         ids = self.generators[index].choice(self.model.plain_ids, size=self.m)
         real = self.model.input_vectors(torch.from_numpy(ids).to(self.model.device)).detach().float()
-        return self.config.start_scale * real
+        return self._held.start(real, self.config.start_scale, self.generators[index])
 
     def _first_frontier(self) -> int:
         return self.n if self.config.protocol == "fixed" else min(self.n, self._block)
@@ -475,7 +516,8 @@ class _Run:
         config = self.config
         done = (rows.steps.float() / config.max_steps).clamp(max=1.0)
         share = 0.5 * (1.0 + torch.cos(math.pi * done))
-        own = rows.vectors.square().mean(dim=(1, 2)).sqrt().clamp(min=self.model.input_rms)
+        least = self._held.free_rms(self.model.input_rms)
+        own = rows.vectors.square().mean(dim=(1, 2)).sqrt().clamp(min=least)
         return own * (config.lr_end + (config.lr - config.lr_end) * share)
 
 

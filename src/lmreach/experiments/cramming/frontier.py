@@ -23,9 +23,22 @@ _WON = 0.75
 CLOSING, CLOSED = 0.5, 0.9
 
 
-def block_length(config: CramSettings, m: int, width: int) -> int:
-    """Return how many tokens a block has: what was asked for, or what suits m vectors of ``width``."""
-    return config.lookahead or max(_LEAST, m * width // _COORDINATES)
+# Where vectors are held to a set that cannot tell apart so many tokens, blocks are a share of those it can.
+_LEAST_HELD, _SHARE_HELD = 4, 0.18
+
+
+def block_length(config: CramSettings, m: int, width: int, *, most: float | None = None) -> int:
+    """Return how many tokens a block has: what was asked for, or what suits m vectors of ``width``.
+
+    Parameters
+    ----------
+    most
+        Tokens that the set to which vectors are held can tell apart; None: vectors are free.
+    """
+    if config.lookahead:
+        return config.lookahead
+    free = max(_LEAST, m * width // _COORDINATES)
+    return free if most is None else min(free, max(_LEAST_HELD, round(_SHARE_HELD * most)))
 
 
 def next_frontier(

@@ -1,5 +1,6 @@
 """Regions of the input space in float32: a box, a ball, a random subspace."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,10 +13,43 @@ from lmreach.maths.ball_count import log_ball_count
 from lmreach.maths.precision import number_format
 from lmreach.maths.supports import FloatGrid, Packing, Premise
 
-__all__ = ["Ball", "Box", "SignBasis", "Subspace"]
+__all__ = ["Ball", "Box", "Everywhere", "SignBasis", "Subspace"]
 
 _STORED = "float32"
 _FLOAT32_BITS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Everywhere(VectorSet):
+    """Every finite float32 vector: nothing is asked of the vectors."""
+
+    @property
+    def premise(self) -> Premise:
+        """Nothing but the storage is assumed."""
+        return "format"
+
+    @property
+    def packing(self) -> Packing:
+        """Values are counted."""
+        return "exact count"
+
+    @property
+    def log_count(self) -> float:
+        """Log of the number of finite float32 vectors, in nats."""
+        return FloatGrid(self.width, _STORED, premise="format").log_packing()
+
+    @property
+    def bits(self) -> float:
+        """Bits of one vector."""
+        return _FLOAT32_BITS * self.width
+
+    def settle(self, free: Float[Tensor, "*rows d"]) -> Float[Tensor, "*rows d"]:
+        """Every vector is a member."""
+        return free
+
+    def first_outside(self, vectors: Float[Tensor, "m d"]) -> Outside | None:
+        """None is outside."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +178,16 @@ class SignBasis:
         found: Tensor = torch.linalg.lstsq(self.signs.T, flat.T).solution.T
         return found.reshape(*vectors.shape[:-1], self.signs.shape[0]).float()
 
+    def free_rms(self, rms: float) -> float:
+        """Return the RMS coefficient of vectors of RMS coordinate ``rms``: each is a sum of K of them."""
+        return rms / math.sqrt(self.signs.shape[0])
+
+    def start(self, real: Float[Tensor, "m d"], scale: float) -> Float[Tensor, "m k"]:
+        """Return the nearest vectors of the subspace, made ``scale`` times as long as real inputs."""
+        free = self.free_of(real)
+        kept = self.point(free).square().mean().sqrt().clamp(min=torch.finfo(torch.float32).tiny)
+        return free * (scale * real.square().mean().sqrt() / kept)
+
 
 @dataclass(frozen=True, eq=False)
 class Subspace(VectorSet):
@@ -183,6 +227,16 @@ class Subspace(VectorSet):
     def free_of(self, vectors: Float[Tensor, "*rows d"]) -> Float[Tensor, "*rows k"]:
         """Return the coefficients of the nearest vectors of the subspace."""
         return self.basis.free_of(vectors)
+
+    def free_rms(self, rms: float) -> float:
+        """Return the RMS coefficient of vectors whose RMS coordinate is ``rms``."""
+        return self.basis.free_rms(rms)
+
+    def start(
+        self, real: Float[Tensor, "m d"], scale: float, generator: np.random.Generator
+    ) -> Float[Tensor, "m k"]:
+        """Return the coefficients of the nearest vectors, made as long as asked."""
+        return self.basis.start(real, scale)
 
     def settle(self, free: Float[Tensor, "*rows k"]) -> Float[Tensor, "*rows k"]:
         """Every coefficient is allowed."""

@@ -110,14 +110,15 @@ class VectorSet(ABC):
         """Return what an optimiser goes on from after a step; for a region, that is its nearest member."""
         return self.settle(free)
 
+    def free_rms(self, rms: float) -> float:
+        """Return the RMS free coordinate of vectors whose RMS coordinate is ``rms``."""
+        return rms
+
     def start(
         self, real: Float[Tensor, "m d"], scale: float, generator: np.random.Generator
     ) -> Float[Tensor, "m k"]:
         """Return where a search begins: real input vectors made ``scale`` times as long, brought inside."""
-        free = self.free_of(real)
-        # A subspace holds only a part of a vector's length.
-        kept = self.point(free).square().mean().sqrt().clamp(min=torch.finfo(free.dtype).tiny)
-        return self.keep(free * (scale * real.square().mean().sqrt() / kept))
+        return self.keep(scale * self.free_of(real))
 
     def outside(self, vectors: Float[Tensor, "m d"]) -> Outside | None:
         """Return the first coordinate that is not in the set, or None: all vectors are members, exactly."""

@@ -6,19 +6,33 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from lmreach.config import OptimiserConfig
 from lmreach.config.within import Within, parse_within
 from lmreach.errors import InputError, problem
-from lmreach.experiments.cramming.regions.areas import Ball, Box, SignBasis, Subspace
+from lmreach.experiments.cramming.regions.areas import Ball, Box, Everywhere, SignBasis, Subspace
 from lmreach.experiments.cramming.regions.base import VectorSet
 from lmreach.experiments.cramming.regions.grid import Grid, positive_scales
 from lmreach.maths.levels import levels, unpack
 from lmreach.models.loaded import LoadedModel
 
-__all__ = ["build", "describe", "restore"]
+__all__ = ["build", "describe", "held_to", "restore"]
 
 _CHUNK = 1 << 14  # ids looked up at once
 _UNSCALED = ("float16", "bfloat16")
 _TYPICAL = {"e4m3": 16.0, "e5m2": 1024.0}  # largest value over a typical coordinate's
+
+
+def held_to(config: OptimiserConfig, model: LoadedModel) -> VectorSet:
+    """Return the set that a search is held to; without a premise, every finite vector.
+
+    Raises
+    ------
+    InputError
+        As `build`.
+    """
+    if not config.within:
+        return Everywhere(Within(), model.facts.width)
+    return build(parse_within(config.within), model, start_scale=config.start_scale)
 
 
 def build(within: Within, model: LoadedModel, *, start_scale: float = 1.0) -> VectorSet:

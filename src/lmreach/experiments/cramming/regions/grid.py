@@ -58,6 +58,11 @@ class Grid(VectorSet):
         return True
 
     @property
+    def evenly_spaced(self) -> bool:
+        """Whether values are evenly spaced, so that steps from one to the next are alike."""
+        return self.levels.name not in _FLOATING
+
+    @property
     def premise(self) -> Premise:
         """Nothing but the storage is assumed."""
         return "format"
@@ -101,6 +106,10 @@ class Grid(VectorSet):
         """Return the free coordinates of the nearest vectors, not rounded."""
         return vectors if self.basis is None else self.basis.free_of(vectors)
 
+    def free_rms(self, rms: float) -> float:
+        """Return the RMS free coordinate of vectors whose RMS coordinate is ``rms``."""
+        return rms if self.basis is None else self.basis.free_rms(rms)
+
     def scales_of(self, free: Float[Tensor, "*rows k"]) -> Float[Tensor, "*rows 1"]:
         """Return the run's scale, or the bfloat16 one that puts a vector's largest coordinate at the top."""
         if self.run_scale is not None:
@@ -132,8 +141,9 @@ class Grid(VectorSet):
         self, real: Float[Tensor, "m d"], scale: float, generator: np.random.Generator
     ) -> Float[Tensor, "m k"]:
         """Return a random vector of an evenly spaced format, all values alike; else as for any set."""
-        if self.levels.name in _FLOATING or self.run_scale is None:
-            return super().start(real, scale, generator)
+        if not self.evenly_spaced or self.run_scale is None:
+            free = scale * real if self.basis is None else self.basis.start(real, scale)
+            return self.keep(free)
         end = self.levels.largest * self.run_scale
         drawn = generator.uniform(-end, end, size=(len(real), self.free)).astype(np.float32)
         return torch.from_numpy(drawn).to(self.device)

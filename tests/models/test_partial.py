@@ -5,11 +5,13 @@ import sys
 import numpy as np
 import pytest
 
+from lmreach.errors import ModelError
 from lmreach.models import partial
 from lmreach.models.load import load
 from lmreach.models.partial import read_parts, whole_parts
 from lmreach.models.stored import NeedsWhole
 from lmreach.models.tiny import FAMILIES, tiny, tiny_tokenizer
+from tests.models.every_family import build
 from tests.models.sparse import ROWS, read_cost, write_llama_7b
 from tests.models.test_gguf import write_gguf
 
@@ -70,3 +72,17 @@ def test_of_7_billion_parameters_only_the_needed_are_read(tmp_path):
     cost = read_cost(tmp_path)
     assert cost.found == (str(ROWS), "rms", "None", "0.5")
     assert cost.grown < 1.5 * cost.needed, f"{cost.grown / cost.needed:.2f} times what is needed"
+
+
+@pytest.mark.parametrize("family", ["modernbert-decoder", "rwkv"])
+def test_a_config_that_cannot_be_cut_down_costs_a_note_at_most(family, tmp_path):
+    """One has a padding id that must be a number, one divides by its number of blocks less one."""
+    build(family).save_pretrained(tmp_path / "m")
+    same(read_parts(tmp_path / "m"), whole_parts(load(tmp_path / "m")))
+
+
+@pytest.mark.parametrize("family", ["gemma4_text", "prophetnet"])
+def test_a_family_that_cannot_be_measured_is_refused_here_too(family, tmp_path):
+    build(family).save_pretrained(tmp_path / "m")
+    with pytest.raises(ModelError, match=r"check '.*' failed"):
+        read_parts(tmp_path / "m")

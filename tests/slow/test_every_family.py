@@ -31,21 +31,23 @@ NOT_BUILT = {
 """Families of which no small model can be made from the config class alone, and why."""
 
 REFUSED = {
-    "blt": "the model runs on ids",
-    "cpmant": "one module turns ids into vectors",
-    "deepseek_v4": "vectors can be handed in",
-    "dory": "logits are a scaled linear map of the final state",
-    "gemma3n_text": "ids and vectors agree",
-    "gemma4": "vectors can be handed in",
-    "gemma4_text": "free vectors can be handed in",
-    "gemma4_unified": "vectors can be handed in",
-    "gemma4_unified_assistant": "the model runs on ids",
-    "prophetnet": "one module makes the logits",
-    "reformer": "gradients reach the vectors",
-    "xlm": "a later token changes no earlier logits",
-    "xlnet": "one module turns ids into vectors",
+    "blt": "check 'the model runs on ids' failed",
+    "cpmant": "check 'one module turns ids into vectors' failed",
+    "deepseek_v4": "check 'vectors can be handed in' failed",
+    "dory": "check 'logits are a scaled linear map of the final state' failed",
+    "emu3": "expected a causal language model",  # saved, it is the text part of something else
+    "gemma3n_text": "check 'ids and vectors agree' failed",
+    "gemma4": "check 'vectors can be handed in' failed",
+    "gemma4_text": "check 'free vectors can be handed in' failed",
+    "gemma4_unified": "check 'vectors can be handed in' failed",
+    "gemma4_unified_assistant": "check 'the model runs on ids' failed",
+    "mllama": "expected a causal language model",
+    "prophetnet": "check 'one module makes the logits' failed",
+    "reformer": "check 'gradients reach the vectors' failed",
+    "xlm": "check 'a later token changes no earlier logits' failed",
+    "xlnet": "check 'one module turns ids into vectors' failed",
 }
-"""Families that cannot be measured -> the check that says so."""
+"""Families that cannot be measured -> words of the line that says so."""
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str]:
@@ -81,7 +83,7 @@ def test_it_is_measured_or_refused_in_one_line(family, tmp_path, capsys):
         code, line = run(capsys, *words)
         if name in REFUSED and words[0] != "bounds":  # limits are read from one narrow block, which may run
             assert code == 2
-            assert f"check '{REFUSED[name]}' failed" in line
+            assert REFUSED[name] in line
         elif name in REFUSED:
             assert code in (0, 2)
         else:

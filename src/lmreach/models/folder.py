@@ -24,6 +24,7 @@ from lmreach.errors import ModelError, problem
 from lmreach.models import checkpoint, memory
 
 LIBRARY_ERRORS = (
+    ArithmeticError,
     OSError,
     ValueError,
     RuntimeError,

@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from lmreach.config import LoadConfig
 from lmreach.errors import ModelError
 from lmreach.models import norm
+from lmreach.models.checks import CALL_ERRORS
 from lmreach.models.folder import LIBRARY_ERRORS
 from lmreach.models.probe import Probe, probe
 from lmreach.models.stored import NeedsWhole
@@ -71,7 +72,7 @@ def build(settings: Any, config: LoadConfig) -> Skeleton:
         model.eval().requires_grad_(False)
         probed = probe(model, np.arange(ROWS, dtype=np.int64))
         seen = trace(model, inputs_embeds=probed.wiring.embed(torch.arange(6)[None]))
-    except (*LIBRARY_ERRORS, ModelError) as error:
+    except (*LIBRARY_ERRORS, *CALL_ERRORS, ModelError) as error:
         raise NeedsWhole(f"a one-block copy of it does not run ({type(error).__name__})") from error
     names = {id(module): name for name, module in model.named_modules()}
     given = seen.of(probed.wiring.head)[0].given

@@ -75,7 +75,7 @@ def test_it_is_measured_or_refused_in_one_line(family, tmp_path, capsys):
     name, folder = family
     commands = (
         ("bounds", str(folder)),
-        ("cells", str(folder), "--samples", "1000"),
+        ("cells", str(folder), "--measure", "empirical", "--samples", "1000"),
         ("cram", str(folder), "-m", "2", "--strings", "1", "--max-steps", "10", "--out", str(tmp_path / "c")),
         ("study", str(folder), "--budget", "20s", "--out", str(tmp_path / "s")),
     )

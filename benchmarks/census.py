@@ -20,6 +20,7 @@ from lmreach.experiments.census.grid import Grid
 from lmreach.experiments.census.reasons import reasons
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.runs.census.records import grid_record, missing_record
 
 # name of the part, models, values per coordinate, numbers of vectors, tokens, order, dtype
 PARTS: list[tuple[str, list[str], int, range | list[int], int, str, str]] = [
@@ -130,15 +131,14 @@ def one(name: str, spec: str, q: int, m: int, n: int, order: Any, dtype: Any) ->
     model = model_of(spec, dtype)
     grid = Grid.even(q, input_extent(model), model.facts.width, m, order)
     found = census_grid(model, grid, n, missing=0)
-    entry = found.as_dict()
+    explained = found.missing is not None and found.missing.count and name == "words"
+    why = reasons(model, found.missing) if explained and found.missing is not None else None
+    missing = None if found.missing is None else missing_record(found.missing, why)
+    entry = grid_record(found, missing).model_dump(mode="json")
     lengths = entry.pop("lengths")
     # One list per number keeps the file small; position k belongs to length k + 1.
     for column in ("distinct", "entropy_nats", "seen_once"):
         entry[column] = [one[column] for one in lengths]
-    entry.pop("estimates")
-    if found.missing is not None and found.missing.count and name == "words":
-        why = reasons(model, found.missing)
-        entry["missing"]["reasons"] = None if why is None else why.as_dict()
     return {
         "part": name,
         "model": model.facts.name,

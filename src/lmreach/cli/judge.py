@@ -10,7 +10,7 @@ from lmreach.cli.options import Json, Load
 from lmreach.config import Bos, LoadConfig
 
 if TYPE_CHECKING:
-    from lmreach.runs.certificates.judge import Judged
+    from lmreach.results.certificates import Judgement
 
 
 def judge(
@@ -54,13 +54,13 @@ def judge(
         limit_dtype=limit_dtype,
     )
     if json:
-        print(dumps(found.as_dict(), indent=1, allow_nan=False))
+        print(dumps(found.model_dump(mode="json"), indent=1, allow_nan=False))
     else:
         _print(found)
     return 0
 
 
-def _print(found: "Judged") -> None:
+def _print(found: "Judgement") -> None:
     gap = "" if found.smallest_gap is None else f", smallest top-two gap {found.smallest_gap:.3g}"
     print(f"emitted        {found.reach} of {found.n} tokens from {found.m} vectors{gap}")
     if found.cut_from is not None:
@@ -76,15 +76,15 @@ def _print(found: "Judged") -> None:
         f" {found.bits_ids / found.bits_vectors:.3f}"
     )
     for one in found.curve:
-        n50 = "none" if one["n50"] is None else f"{one['n50']:.1f}"
+        n50 = "none" if one.n50 is None else f"{one.n50:.1f}"
         print(
-            f"cramming       {one['target']}, m = {one['m']}: n50 {n50};"
-            f" {one['share_at_least_as_far']:.0%} of {one['strings']} strings got as far"
+            f"cramming       {one.target}, m = {one.m}: n50 {n50};"
+            f" {one.share_at_least_as_far:.0%} of {one.strings} strings got as far"
         )
     print("\nreached, of the longest length that each limit leaves fully possible")
     for limit in found.limits:
-        note = "" if limit["packing"] != "convention" else " (a convention, no bound)"
+        note = "" if limit.packing != "convention" else " (a convention, no bound)"
         print(
-            f"  {limit['name']:<28}{limit['premise']:<8}{limit['longest_fully_possible']:>8}"
-            f"{limit['reached_share']:>9.1%}{note}"
+            f"  {limit.name:<28}{limit.premise:<8}{limit.longest_fully_possible:>8}"
+            f"{limit.reached_share:>9.1%}{note}"
         )

@@ -1,16 +1,15 @@
 """Check a run's claims."""
 
-from dataclasses import asdict
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lmreach.cli.options import Json, NoProgress, Quiet
 from lmreach.cli.options import Verify as VerifyOptions
 from lmreach.config import VerifyConfig
 
 if TYPE_CHECKING:
-    from lmreach.runs.certificates.verify import Verdict
+    from lmreach.results.certificates import Quantised, Verdict
 
 
 def verify(
@@ -34,6 +33,7 @@ def verify(
     """
     from lmreach.cli.progress import Terminal
     from lmreach.experiments.cramming.quantise import FORMATS
+    from lmreach.results.certificates import Verification
     from lmreach.runs.certificates.verify import quantised_summary, verify_run
 
     formats = tuple(FORMATS) if config.quantise else ()
@@ -45,14 +45,14 @@ def verify(
             terminal.close()
     rows = quantised_summary(verdicts)
     if json:
-        entry: dict[str, Any] = {"verdicts": [asdict(one) for one in verdicts], "quantised": rows}
-        print(dumps(entry, indent=1, allow_nan=False))
+        whole = Verification(verdicts=tuple(verdicts), quantised=rows)
+        print(dumps(whole.model_dump(mode="json"), indent=1, allow_nan=False))
     else:
         _print(verdicts, rows)
     return 0 if all(one.held for one in verdicts) else 1
 
 
-def _print(verdicts: "list[Verdict]", rows: list[dict[str, Any]]) -> None:
+def _print(verdicts: "list[Verdict]", rows: "tuple[Quantised, ...]") -> None:
     for one in verdicts:
         if not one.held:
             print(f"{one.status.upper()} {one.key} ({one.cell}): {one.why}")
@@ -62,8 +62,5 @@ def _print(verdicts: "list[Verdict]", rows: list[dict[str, Any]]) -> None:
     if rows:
         print("\nvectors rounded to    bits/coordinate   claims that hold whole   tokens that still come out")
     for row in rows:
-        whole, kept = f"{row['hold_whole']} of {row['claims']}", f"{row['tokens_kept']} of"
-        print(
-            f"{row['format']:<20}{row['bits_per_coordinate']:>17.2f}{whole:>25}"
-            f"{kept + ' ' + str(row['tokens_claimed']):>29}"
-        )
+        whole, kept = f"{row.hold_whole} of {row.claims}", f"{row.tokens_kept} of {row.tokens_claimed}"
+        print(f"{row.format:<20}{row.bits_per_coordinate:>17.2f}{whole:>25}{kept:>29}")

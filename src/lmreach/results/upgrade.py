@@ -16,7 +16,7 @@ from lmreach.results.base import FittedCurve, Interval, Result
 from lmreach.results.limits import Limit
 from lmreach.results.run import SCHEMA_VERSION, Model, NotDone, Provenance
 
-__all__ = ["read_cells", "read_census", "read_copying", "read_search", "upgrade"]
+__all__ = ["read_cells", "read_census", "read_copying", "read_grid", "read_search", "upgrade"]
 
 Raw = dict[str, Any]
 """Parsed JSON whose shape is only known once it has been validated: the one place that holds such."""
@@ -52,6 +52,11 @@ def read_cells(kept: Raw | None) -> of_cells.Cells | None:
 def read_census(kept: Raw | None) -> of_census.Census | None:
     """Return the counts that a run of any version has kept; None for none."""
     return None if kept is None else of_census.Census.model_validate(_census_parts(kept))
+
+
+def read_grid(kept: Raw) -> of_census.GridCount:
+    """Return the counts of one grid that a run of any version has kept."""
+    return of_census.GridCount.model_validate(_grid(kept))
 
 
 def read_copying(kept: Raw | None) -> of_copying.Copying | None:

@@ -3,7 +3,7 @@
 from lmreach.results.base import FittedCurve, Interval
 from lmreach.stats.posterior import CurveFit
 
-__all__ = ["fitted_curve", "interval"]
+__all__ = ["fitted_curve", "half_of", "interval"]
 
 
 def interval(
@@ -14,6 +14,19 @@ def interval(
         return None
     value, low, high = ends
     return Interval(value=value, low=low, high=high, confidence=confidence)
+
+
+def half_of(fit: CurveFit) -> Interval:
+    """Return n50 of a fitted curve; the middle of the bracket where the data are separated."""
+    value, low, high = (None, *fit.ends) if fit.n50 is None else fit.n50
+    return Interval(
+        value=value,
+        low=low,
+        high=high,
+        verdict=fit.verdict,
+        confidence=fit.confidence,
+        words=fit.words(),
+    )
 
 
 def fitted_curve(fit: CurveFit) -> FittedCurve:

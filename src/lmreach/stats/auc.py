@@ -1,8 +1,7 @@
 """How well a score tells two classes apart, by ranks alone, with an interval that respects shared tokens."""
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -34,10 +33,6 @@ class Auc:
     high: float
     positives: int
     negatives: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
 
 
 def auc(scores: Float[np.ndarray, " k"], positive: Bool[np.ndarray, " k"]) -> float | None:

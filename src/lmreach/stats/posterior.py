@@ -189,18 +189,6 @@ class CurveFit:
         why = f"{told} ({level} up to {high:.1f})" if high else "no string was reached at any length"
         return f"below {self.first:g} tokens: {why}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result, JSON-ready."""
-        names = ("n50", "n10", "n90", "width", "lapse", "bracket")
-        found = {name: getattr(self, name) for name in names}
-        return {
-            "verdict": self.verdict,
-            "shape": self.shape,
-            "confidence": self.confidence,
-            **{name: None if value is None else list(value) for name, value in found.items()},
-            "words": self.words(),
-        }
-
 
 def fit_points(
     n: Int[np.ndarray, " lengths"],

@@ -9,8 +9,7 @@ Symbols: N individuals, D kinds seen, f_k as above, z a normal quantile.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -82,10 +81,6 @@ class Richness:
     seen: int
     confidence: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -95,10 +90,6 @@ class Coverage:
     low: float
     high: float
     confidence: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
 
 
 def chao1(frequencies: Frequencies, confidence: float = 0.95) -> Richness:

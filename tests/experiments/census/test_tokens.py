@@ -1,7 +1,5 @@
 """The census of real prompts: which prompts, decoded in blocks, and estimates beside counts."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -20,6 +18,7 @@ from lmreach.models.frame import frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.tiny import tiny, tiny_tokenizer
+from lmreach.runs.census.records import token_record
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +64,7 @@ def test_a_complete_census_has_nothing_to_estimate(small: LoadedModel) -> None:
     assert [one.distinct for one in counted.lengths] == [
         len(np.unique(outputs[:, :k], axis=0)) for k in range(1, 5)
     ]
-    entry = counted.as_dict(small)
-    json.dumps(entry, allow_nan=False)
+    entry = token_record(small, counted).model_dump(mode="json")
     last = entry["lengths"][-1]
     assert (last["chao1"], last["coverage"]) == (None, None)
     assert last["distinct"] <= 290
@@ -80,7 +78,7 @@ def test_a_complete_census_has_nothing_to_estimate(small: LoadedModel) -> None:
 def test_a_sample_comes_with_estimates_above_what_was_seen(small: LoadedModel) -> None:
     plan = TokenPlan(2, 3, 200)
     blocks = [decode_plan_block(small, plan, number) for number in range(plan.blocks)]
-    entry = count_outputs(small, plan, blocks, seconds=0.0).as_dict(small)
+    entry = token_record(small, count_outputs(small, plan, blocks, seconds=0.0)).model_dump(mode="json")
     assert not entry["complete"]
     for one in entry["lengths"]:
         assert one["distinct"] <= one["chao1"]["low"] <= one["chao1"]["value"]

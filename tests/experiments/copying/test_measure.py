@@ -151,16 +151,16 @@ def test_the_characters_interval_holds_the_share_and_is_no_narrower_than_indepen
 ) -> None:
     right, of = tuple(min(p) for p in pairs), tuple(max(*p, 1) for p in pairs)
     found = characters_interval(right, of)
-    assert 0 <= found["low"] <= found["share"] <= found["high"] <= 1
-    assert len(of) - 1e-9 <= found["effective"] <= sum(of) + 1e-9
+    assert 0 <= found.low <= found.share <= found.high <= 1
+    assert len(of) - 1e-9 <= found.effective <= sum(of) + 1e-9
 
 
 def test_characters_of_one_string_are_not_counted_as_independent() -> None:
     together = characters_interval((10, 10, 0, 0) * 5, (10,) * 20)
     apart = characters_interval((5,) * 20, (10,) * 20)
-    assert together["share"] == apart["share"] == 0.5
-    assert together["effective"] == pytest.approx(20, rel=0.06)  # whole strings: as many as there are
-    assert apart["effective"] == 200
+    assert together.share == apart.share == 0.5
+    assert together.effective == pytest.approx(20, rel=0.06)  # whole strings: as many as there are
+    assert apart.effective == 200
 
 
 def test_attention_sees_the_source(rng: np.random.Generator) -> None:

@@ -84,13 +84,12 @@ def test_a_grid_beyond_the_budget_is_refused_before_a_folder_is_made(tmp_path: P
 
 def test_a_study_gets_a_section_within_its_budget(random_model: LoadedModel) -> None:
     section = census_section(random_model, budget_s=0.0, n=3)
-    (entry,) = section["tokens"]
-    assert entry["prompts"] == 128, "one block at least"
-    assert entry["lengths"][0]["chao1"] is not None
-    json.dumps(section, allow_nan=False)
-    full = census_section(random_model, budget_s=600.0, n=2)["tokens"][0]
-    assert full["complete"]
-    assert full["prompts"] == random_model.facts.usable
+    (entry,) = section.tokens
+    assert entry.prompts == 128, "one block at least"
+    assert entry.lengths[0].chao1 is not None
+    full = census_section(random_model, budget_s=600.0, n=2).tokens[0]
+    assert full.complete
+    assert full.prompts == random_model.facts.usable
 
 
 def test_is_reachable_finds_saves_and_believes_its_own_certificate(

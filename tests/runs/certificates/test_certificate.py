@@ -101,10 +101,10 @@ def test_a_start_token_before_the_vectors_is_no_adapter(
 
 def test_rounding_the_vectors_shows_how_many_bits_they_need(run: Path) -> None:
     verdicts = verify_run(run, formats=("float16", "int8", "int2"))
-    rows = {row["format"]: row for row in quantised_summary(verdicts)}
-    assert rows["float16"]["hold_whole"] == rows["float16"]["claims"] == len(verdicts)
-    assert rows["int2"]["tokens_kept"] < rows["float16"]["tokens_kept"] == rows["int8"]["tokens_claimed"]
-    assert quantised_summary(verify_run(run)) == []
+    rows = {row.format: row for row in quantised_summary(verdicts)}
+    assert rows["float16"].hold_whole == rows["float16"].claims == len(verdicts)
+    assert rows["int2"].tokens_kept < rows["float16"].tokens_kept == rows["int8"].tokens_claimed
+    assert quantised_summary(verify_run(run)) == ()
 
 
 def test_what_holds_in_one_dtype_only_is_fragile(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

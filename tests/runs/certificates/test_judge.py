@@ -32,8 +32,8 @@ def test_what_they_emit_is_reached_whole(random_model, vectors, emitted) -> None
     assert found.bits_ids == pytest.approx(81.0)
     assert found.bits_vectors == 2 * 64 * 32
     assert found.bits_per_coordinate == pytest.approx((found.bits_without - found.bits_with) / 128)
-    formats = [one for one in found.limits if one["premise"] == "format"]
-    assert all(0 < one["reached_share"] < 1 for one in formats)
+    formats = [one for one in found.limits if one.premise == "format"]
+    assert all(0 < one.reached_share < 1 for one in formats)
 
 
 def test_the_first_wrong_token_is_shown(random_model, vectors, emitted) -> None:
@@ -57,8 +57,8 @@ def test_a_run_of_the_same_model_is_compared_with(random_model, vectors, emitted
     )
     run = run_study(config, tmp_path / "run").folder
     (entry,) = judge(random_model, vectors, emitted, run=run).curve
-    assert (entry["m"], entry["strings"]) == (2, 3)
-    assert entry["share_at_least_as_far"] == 0.0
+    assert (entry.m, entry.strings) == (2, 3)
+    assert entry.share_at_least_as_far == 0.0
     other = (run / "results.json").read_text(encoding="utf-8")
     (run / "results.json").write_text(other.replace(random_model.facts.fingerprint, "0" * 16))
     with pytest.raises(OutputError, match="weights"):

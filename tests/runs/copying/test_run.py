@@ -11,7 +11,7 @@ from lmreach.config.training import CopyTrainConfig
 from lmreach.errors import InputError, OutputError
 from lmreach.models.load import load
 from lmreach.runs.copying import run as copying
-from lmreach.runs.copying.results import fall_lengths, layouts_section, mistakes_section, n50_of
+from lmreach.runs.copying.results import fall_lengths, fit_of, layout_parts, mistake_parts
 from lmreach.runs.copying.run import CopyConfig, copy_section, resume_copying, run_copying
 from lmreach.runs.study import run
 from tests.runs.stopping import After
@@ -164,10 +164,10 @@ def test_another_layout_can_be_the_usual_one(tmp_path: Path) -> None:
 def test_a_section_of_a_study() -> None:
     model = load("builtin:verse")
     found = copy_section(model, budget_s=1e-9, strings=2)
-    assert found["label"] == "in-context copying"
-    assert len(found["lengths"]) == 1
-    assert not found["finished"]
-    assert copy_section(model, budget_s=None, strings=2, stop=lambda: True)["n50"]["verdict"] == "no_data"
+    assert found.label == "in-context copying"
+    assert len(found.lengths) == 1
+    assert not found.finished
+    assert copy_section(model, budget_s=None, strings=2, stop=lambda: True).n50.verdict == "no_data"
 
 
 @pytest.mark.parametrize("model", ["builtin:verse", "builtin:random"])
@@ -206,7 +206,7 @@ def record(layout: str, length: int, right: list[bool], mistakes: int = 0) -> di
         "distance": 2,
         "near": [0.1, 0.2, 0.3, 0.4],
     }
-    share = {"count": sum(right), "of": len(right), "share": sum(right) / len(right)}
+    share = {"count": sum(right), "of": len(right), "share": sum(right) / len(right), "low": 0.0, "high": 1.0}
     return {
         "layout": layout,
         "length": length,
@@ -224,10 +224,10 @@ def test_layouts_are_compared_string_by_string() -> None:
     usual = [record("a", n, [n < 8] * 10) for n in (4, 8)]
     other = [record("b", 4, [False] * 10), record("b", 8, [True] + [False] * 9)]
     for counted in ("exact", "complete"):
-        first, second = layouts_section({"a": usual, "b": other}, "a", counted)
-        assert (first["only_here"], first["only_usual"], first["p_value"]) == (0, 0, 1.0)
-        assert (second["only_here"], second["only_usual"]) == (1, 10)
-        assert second["p_value"] == pytest.approx(2 * 12 / 2**11)  # 11 coins, 1 head or fewer, both sides
+        first, second = layout_parts({"a": usual, "b": other}, "a", counted)
+        assert (first.only_here, first.only_usual, first.p_value) == (0, 0, 1.0)
+        assert (second.only_here, second.only_usual) == (1, 10)
+        assert second.p_value == pytest.approx(2 * 12 / 2**11)  # 11 coins, 1 head or fewer, both sides
 
 
 def test_layouts_are_compared_around_the_fall() -> None:
@@ -239,19 +239,19 @@ def test_layouts_are_compared_around_the_fall() -> None:
 
 def test_n50_is_never_beyond_the_lengths_tried() -> None:
     nearly, hardly = [True] * 15 + [False], [False] * 15 + [True]
-    above = n50_of([record("a", n, nearly if n == 80 else [True] * 16) for n in (32, 80, 128)], "exact")
-    below = n50_of([record("a", n, hardly if n == 4 else [False] * 16) for n in (4, 8)], "exact")
-    assert (above["verdict"], above["n50"]) == ("above_limit", None)
-    assert above["words"].startswith("above 128 tokens")
-    assert (below["verdict"], below["n50"]) == ("below_first", None)
-    assert n50_of([record("a", n, [n < 20] * 16) for n in (10, 18, 22)], "exact")["verdict"] == "separated"
+    above = fit_of([record("a", n, nearly if n == 80 else [True] * 16) for n in (32, 80, 128)], "exact")
+    below = fit_of([record("a", n, hardly if n == 4 else [False] * 16) for n in (4, 8)], "exact")
+    assert (above.verdict, above.n50) == ("above_limit", None)
+    assert above.words().startswith("above 128 tokens")
+    assert (below.verdict, below.n50) == ("below_first", None)
+    assert fit_of([record("a", n, [n < 20] * 16) for n in (10, 18, 22)], "exact").verdict == "separated"
 
 
 def test_mistakes_of_all_lengths_are_put_together() -> None:
-    found = mistakes_section([record("a", 4, [False] * 3, 3), record("a", 8, [False], 1)], trained_to=4)
+    found = mistake_parts([record("a", 4, [False] * 3, 3), record("a", 8, [False], 1)], trained_to=4)
     assert found is not None
-    assert found["strings"] == found["within_training_length"] == 4
-    assert [one["followed"]["count"] for one in found["orders"]] == [4, 4, 0, 0]
-    assert [one["near"]["count"] for one in found["orders"]] == [0, 4, 4, 4]
-    assert found["orders"][0]["followed_by_chance"] == 0.5
-    assert mistakes_section([record("a", 4, [True])], None) is None
+    assert found.strings == found.within_training_length == 4
+    assert [one.followed and one.followed.count for one in found.orders] == [4, 4, 0, 0]
+    assert [one.near and one.near.count for one in found.orders] == [0, 4, 4, 4]
+    assert found.orders[0].followed_by_chance == 0.5
+    assert mistake_parts([record("a", 4, [True])], None) is None

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int, UInt64
@@ -115,19 +114,6 @@ class LengthCounts:
     def seen(self, times: int) -> int:
         """Return how many sequences exactly ``times`` prompts lead to."""
         return dict(self.frequencies).get(times, 0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values, without the frequencies."""
-        return {
-            "length": self.length,
-            "distinct": self.distinct,
-            "prompts": self.prompts,
-            "entropy_nats": self.entropy_nats,
-            "entropy_bits": self.entropy_nats / math.log(2.0),
-            "seen_once": self.seen(1),
-            "seen_twice": self.seen(2),
-            "top": [{"ids": list(one.ids), "prompts": one.prompts} for one in self.top],
-        }
 
 
 class Distinct:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -95,33 +94,6 @@ class GridCensus:
     def log_bound(self, length: int) -> float:
         """Return ln min(prompts, V^length), in nats: what no census can exceed (Theorem 4.5)."""
         return min(math.log(self.prompts), length * math.log(self.vocab))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values: one entry of ``results.census.grids``."""
-        return {
-            "q": self.q,
-            "width": self.width,
-            "m": self.m,
-            "n": self.n,
-            "vocab": self.vocab,
-            "order": self.order,
-            "extent": self.extent,
-            "prompts": self.prompts,
-            "exact": self.exact,
-            "fully_reachable": self.fully_reachable if self.exact else None,
-            "half_reachable": self.half_reachable if self.exact else None,
-            "lengths": [{**one.as_dict(), **self._beside(one.length, one.distinct)} for one in self.lengths],
-            "estimates": [{**e.as_dict(), **self._beside(e.length, e.distinct)} for e in self.estimates],
-            "tied": self.tied,
-            "close": self.close,
-            "decoded_again": self.settled,
-            "missing": None if self.missing is None else self.missing.as_dict(),
-            "seconds": round(self.seconds, 3),
-        }
-
-    def _beside(self, length: int, distinct: float) -> dict[str, float]:
-        log_share = math.log(distinct) - length * math.log(self.vocab)
-        return {"log_bound_nats": self.log_bound(length), "log_share_nats": min(log_share, 0.0)}
 
 
 def input_extent(model: LoadedModel) -> float:

@@ -7,7 +7,7 @@ hidden states at which a token wins).
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -94,20 +94,6 @@ class Missing:
     sequences: Int[np.ndarray, "k length"]
     present: Present
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values without the sequences."""
-        return {
-            "length": self.length,
-            "count": self.count,
-            "of": self.of,
-            "never_first": list(self.never_first),
-            "never": list(self.never),
-            "missing_though_all_tokens_occur": self.without_never,
-            "repeats": self.repeats,
-            "repeats_missing": self.repeats_missing,
-            "listed": len(self.sequences),
-        }
-
 
 def find_missing(held: Present, limit: int) -> Missing:
     """List what never came, at most ``limit`` sequences; all counts are exact.
@@ -161,18 +147,6 @@ class Explained:
     shares: Auc | None
     shares_reachable: Auc | None
     measure: str = "given"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {
-            "measure": self.measure,
-            "unreachable_tokens": list(self.unreachable),
-            "missing_with_unreachable_token": self.with_unreachable,
-            "auc_cell_shares": None if self.shares is None else self.shares.as_dict(),
-            "auc_cell_shares_of_occurring_tokens": None
-            if self.shares_reachable is None
-            else self.shares_reachable.as_dict(),
-        }
 
 
 def explain(

@@ -8,7 +8,6 @@ standard error of 1 / sqrt(k - 2). Fewer than k distinct keys are counted exactl
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int, UInt64
@@ -37,10 +36,6 @@ class Estimate:
     length: int
     distinct: float
     standard_error: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {"length": self.length, "distinct": self.distinct, "standard_error": self.standard_error}
 
 
 class Sketches:

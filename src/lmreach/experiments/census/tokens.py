@@ -6,10 +6,8 @@ numbered blocks of one size, each from a seed of its own: a census can stop and 
 numbers do not depend on it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +18,6 @@ from lmreach.errors import InputError, problem
 from lmreach.experiments.census.count import Distinct, LengthCounts, Packing, measure
 from lmreach.experiments.census.decode import Block, decode_block
 from lmreach.models.loaded import LoadedModel
-from lmreach.stats.richness import Frequencies, ace, chao1, coverage, discovery
 
 __all__ = [
     "BLOCK",
@@ -36,7 +33,6 @@ __all__ = [
 # at 64, 26.5 at 128, 26 at 256.
 BLOCK = 128
 _STREAM = 21
-_POINTS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,45 +96,6 @@ class TokenCensus:
     tied: int
     close: int
     seconds: float
-
-    def as_dict(self, model: LoadedModel) -> dict[str, Any]:
-        """Return one entry of ``results.census.tokens``; texts come from the model's tokenizer."""
-        return {
-            "prompt_tokens": self.plan.tokens,
-            "n": self.plan.n,
-            "vocab": self.vocab,
-            "bos": self.plan.bos,
-            "seed": self.plan.seed,
-            "prompts": self.prompts,
-            "planned": self.plan.prompts,
-            "complete": self.complete,
-            "log_all_prompts_nats": self.plan.tokens * math.log(self.vocab),
-            "lengths": [self._length(model, one) for one in self.lengths],
-            "discovery": [self._discovery(one) for one in self.lengths],
-            "tied": self.tied,
-            "close": self.close,
-            "seconds": round(self.seconds, 3),
-        }
-
-    def _length(self, model: LoadedModel, one: LengthCounts) -> dict[str, Any]:
-        entry = one.as_dict()
-        for shown in entry["top"]:
-            shown["text"] = model.text(shown["ids"])
-        bound = min(self.plan.tokens, one.length) * math.log(self.vocab)
-        entry["log_bound_nats"] = bound
-        entry["log_share_nats"] = min(math.log(one.distinct) - one.length * math.log(self.vocab), 0.0)
-        # Of a complete census there is nothing left to estimate.
-        sample = None if self.complete else Frequencies(dict(one.frequencies))
-        entry["chao1"] = None if sample is None else chao1(sample).as_dict()
-        entry["ace"] = None if sample is None else ace(sample).as_dict()
-        entry["coverage"] = None if sample is None else coverage(sample).as_dict()
-        return entry
-
-    def _discovery(self, one: LengthCounts) -> dict[str, Any]:
-        spaced = [np.geomspace(1, self.prompts, _POINTS), np.linspace(1, self.prompts, _POINTS)]
-        sizes = np.unique(np.concatenate(spaced).round().astype(int))
-        expected = discovery(Frequencies(dict(one.frequencies)), sizes)
-        return {"length": one.length, "prompts": sizes.tolist(), "distinct": expected.tolist()}
 
 
 def check_plan(model: LoadedModel, plan: TokenPlan) -> None:

@@ -46,10 +46,6 @@ class SourceAttention:
     mistakes: int
     uniform: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result, JSON-ready."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 def source_attention(
     model: LoadedModel, asker: Asker, score: LengthScore | dict[str, Any], *, seed: int = 0, strings: int = 8

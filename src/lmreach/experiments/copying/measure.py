@@ -23,6 +23,7 @@ from lmreach.experiments.copying.mistakes import Mistake, explain, first_wrong
 from lmreach.experiments.copying.prompts import Asker, Pair, draw
 from lmreach.models.decode import greedy, greedy_batch
 from lmreach.models.loaded import LoadedModel
+from lmreach.results.base import Share
 from lmreach.stats.survival import clopper_pearson
 
 __all__ = [
@@ -99,9 +100,9 @@ class LengthScore:
             "prompt": self.prompt,
             "positions": self.positions,
             "strings": self.strings,
-            "exact": share(self.exact, self.strings, confidence),
-            "complete": share(self.complete, self.strings, confidence),
-            "characters": characters_interval(self.right, self.of, confidence),
+            "exact": share(self.exact, self.strings, confidence).model_dump(),
+            "complete": share(self.complete, self.strings, confidence).model_dump(),
+            "characters": characters_interval(self.right, self.of, confidence).model_dump(),
             "first_wrong": list(self.wrong),
             "right": list(self.right),
             "of": list(self.of),
@@ -110,15 +111,13 @@ class LengthScore:
         }
 
 
-def share(count: int, of: int, confidence: float = 0.95) -> dict[str, Any]:
-    """Return a share of strings with its exact (Clopper-Pearson) interval, JSON-ready."""
+def share(count: int, of: int, confidence: float = 0.95) -> Share:
+    """Return a share of strings with its exact (Clopper-Pearson) interval."""
     low, high = clopper_pearson(np.array(float(count)), np.array(float(of)), confidence)
-    return {"count": count, "of": of, "share": count / of, "low": float(low), "high": float(high)}
+    return Share(count=count, of=of, share=count / of, low=float(low), high=float(high))
 
 
-def characters_interval(
-    right: tuple[int, ...], of: tuple[int, ...], confidence: float = 0.95
-) -> dict[str, Any]:
+def characters_interval(right: tuple[int, ...], of: tuple[int, ...], confidence: float = 0.95) -> Share:
     """Return the share of characters that are right, with an interval that knows they come in strings.
 
     Clopper-Pearson with the effective number of characters p (1 - p) / Var p, the variance taken between
@@ -136,14 +135,14 @@ def characters_interval(
         variance = float((left**2).sum()) * strings / (strings - 1) / total**2
         effective = min(max(share * (1 - share) / variance, float(strings)), total) if variance else total
     low, high = clopper_pearson(np.array(share * effective), np.array(effective), confidence)
-    return {
-        "count": int(hits.sum()),
-        "of": int(total),
-        "share": share,
-        "low": float(low),
-        "high": float(high),
-        "effective": effective,
-    }
+    return Share(
+        count=int(hits.sum()),
+        of=int(total),
+        share=share,
+        low=float(low),
+        high=float(high),
+        effective=effective,
+    )
 
 
 def check_room(model: LoadedModel, asker: Asker, length: int) -> int:

@@ -39,7 +39,11 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
-from lmreach.results import parse
+from lmreach.results import CensusResults
+from lmreach.results.census import Census, GridCount, Missing, TokenCount
+from lmreach.results.run import Model, NotDone, Provenance
+from lmreach.results.upgrade import read_grid
+from lmreach.runs.census.records import grid_record, missing_record, token_record
 
 __all__ = [
     "CensusConfig",
@@ -48,7 +52,6 @@ __all__ = [
     "run_census",
 ]
 
-SCHEMA = 1
 _SAID_EVERY_S = 10.0
 
 
@@ -91,8 +94,8 @@ def run_census(
             facts.name, facts.fingerprint, settings_of(model.model), command=command, note=watched.note
         )
         run = _Run(config, model, store, watched, stop)
-        found = {"grids": run.grids(grids), "tokens": run.tokens(plans)}
-        results = parse(_results(config, model, found, run, written.envelope))
+        found = Census(grids=tuple(run.grids(grids)), tokens=tuple(run.tokens(plans)))
+        results = _results(config, model, found, run, written.envelope)
         render(results, written.folder / "report.html")
         left = [Left(what, why) for what, why in run.left]
         return written.end(results.model_dump(mode="json"), interrupted=run.stopped, left=left)
@@ -123,8 +126,8 @@ def census_section(
     bos: Bos = "none",
     seed: int = 0,
     stop: Callable[[], bool] = lambda: False,
-) -> dict[str, Any]:
-    """Return ``results.census`` of a small census for a study: prompts of one token, as many as time allows.
+) -> Census:
+    """Return a small census for a study: prompts of one token, as many as time allows.
 
     A random subset of the usable ids if the budget does not reach for all.
 
@@ -149,7 +152,7 @@ def census_section(
                 raise
             break
     counted = count_outputs(model, plan, blocks, seconds=time.monotonic() - begun)
-    return {"grids": [], "tokens": [counted.as_dict(model)]}
+    return Census(tokens=(token_record(model, counted),))
 
 
 @dataclass(slots=True)
@@ -165,7 +168,7 @@ class _Run:
     left: list[tuple[str, str]] = field(default_factory=list)
     _spoke: float = 0.0
 
-    def grids(self, grids: list[Grid]) -> list[dict[str, Any]]:
+    def grids(self, grids: list[Grid]) -> list[GridCount]:
         """Count every grid that has not been counted yet."""
         known = {trial["key"]: trial["grid"] for trial in self.store.trials() if "grid" in trial}
         found = []
@@ -175,18 +178,18 @@ class _Run:
             if key not in known and self._over(f"the grid of m = {grid.m}"):
                 continue
             if key not in known:
-                known[key] = self._grid(grid)
+                known[key] = self._grid(grid).model_dump(mode="json")
                 self.store.add(key, f"grid, m = {grid.m}", {"grid": known[key]})
-            found.append(known[key])
+            found.append(read_grid(known[key]))
         return found
 
-    def tokens(self, plans: list[TokenPlan]) -> list[dict[str, Any]]:
+    def tokens(self, plans: list[TokenPlan]) -> list[TokenCount]:
         """Decode every block that has not been decoded yet, and count."""
         known = {trial["key"]: trial for trial in self.store.trials()}
         counted = [self._plan(plan, known) for plan in plans]
-        return [one.as_dict(self.model) for one in counted if one is not None]
+        return [token_record(self.model, one) for one in counted if one is not None]
 
-    def _grid(self, grid: Grid) -> dict[str, Any]:
+    def _grid(self, grid: Grid) -> GridCount:
         config, begun = self.config, time.monotonic()
         result = census_grid(
             self.model,
@@ -199,16 +202,13 @@ class _Run:
             missing=config.list_missing,
             on_progress=lambda done, total: self._say(f"grid of m = {grid.m}", done, total, begun, done),
         )
-        entry = result.as_dict()
-        entry["missing"] = self._missing(result)
-        return entry
+        return grid_record(result, self._missing(result))
 
-    def _missing(self, result: GridCensus) -> dict[str, Any] | None:
+    def _missing(self, result: GridCensus) -> Missing | None:
         if result.missing is None:
             return None
-        found = {**result.missing.as_dict(), "sequences": result.missing.sequences.tolist()}
         why = reasons(self.model, result.missing, seed=self.config.seed) if result.missing.count else None
-        return {**found, "reasons": None if why is None else why.as_dict()}
+        return missing_record(result.missing, why)
 
     def _plan(self, plan: TokenPlan, known: dict[str, Any]) -> TokenCensus | None:
         name, begun, fresh = f"prompts of {plan.tokens} token(s)", time.monotonic(), 0
@@ -284,29 +284,26 @@ def _plans(config: CensusConfig, model: LoadedModel) -> list[TokenPlan]:
 
 
 def _results(
-    config: CensusConfig, model: LoadedModel, found: dict[str, Any], run: _Run, envelope: Envelope
-) -> dict[str, Any]:
-    parts = [*found["grids"], *found["tokens"]]
+    config: CensusConfig, model: LoadedModel, found: Census, run: _Run, envelope: Envelope
+) -> CensusResults:
+    spent = sum(one.seconds for one in found.grids) + sum(one.seconds for one in found.tokens)
     where = provenance(
         threads=torch.get_num_threads(),
         device=str(model.device),
         started=datetime.fromisoformat(envelope.started),
     )
-    return {
-        "schema": SCHEMA,
-        "kind": "census",
-        "model_name": model.facts.name,
-        "model": model.facts.as_dict(),
-        "config": public(config, model.facts.name),
-        "results": {"census": found},
-        "not_done": [{"what": what, "why": why} for what, why in run.left],
-        "provenance": {
+    return CensusResults(
+        model=Model.from_object(model.facts),
+        config=public(config, model.facts.name),
+        census=found,
+        not_done=tuple(NotDone(what=what, why=why) for what, why in run.left),
+        provenance=Provenance(
             **where,
-            "command": envelope.command,
-            "seconds": round(sum(one["seconds"] for one in parts), 3),
-            "interrupted": run.stopped,
-        },
-    }
+            command=envelope.command,
+            seconds=round(spent, 3),
+            interrupted=run.stopped,
+        ),
+    )
 
 
 def _block(trial: dict[str, Any]) -> Block:

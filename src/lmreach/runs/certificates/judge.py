@@ -1,8 +1,6 @@
 """Somebody's own vectors against the model: how far a method is from what is possible."""
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,60 +17,11 @@ from lmreach.models.decode import emitted_prefix, greedy
 from lmreach.models.frame import NO_FRAME, PromptFrame
 from lmreach.models.loaded import LoadedModel
 from lmreach.results import StudyResults, open_results
+from lmreach.results.certificates import JudgedCurve, JudgedLimit, Judgement
 from lmreach.runs.model_limits import model_limits
 from lmreach.stats.information import Information
 
 _NAMES = ("vectors", "prompt_embeddings")
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What given vectors do, beside what the model and the theory allow.
-
-    Attributes
-    ----------
-    m, n
-        Vectors given; tokens of the target.
-    cut_from
-        Tokens of the target as given, where the model's context holds only its first n; None: all of it.
-    reach
-        Longest prefix of the target that greedy decoding emits from the vectors, in tokens.
-    smallest_gap
-        Smallest top-two gap over that prefix, in logits; None where reach is 0.
-    wanted_next, emitted_next
-        Text of the first token that did not come out, and of what came instead; None where all did.
-    bits_without, bits_with
-        Cross-entropy of the whole target, teacher-forced, without and with the vectors.
-    bits_per_coordinate
-        Bits gained divided by m d.
-    bits_vectors, bits_ids
-        Storage of the vectors as given, and n log2 V: what naming the ids takes.
-    limits
-        Per limit: name, premise, whether it is proved, its longest fully possible length at this m, and the
-        share of that length that was reached.
-    curve
-        Per target kind that a run measured at this m: n50 and the share of its strings that cramming brought
-        at least as far; empty without a run.
-    """
-
-    m: int
-    n: int
-    cut_from: int | None
-    reach: int
-    smallest_gap: float | None
-    wanted_next: str | None
-    emitted_next: str | None
-    bits_without: float
-    bits_with: float
-    bits_per_coordinate: float
-    bits_vectors: int
-    bits_ids: float
-    limits: list[dict[str, Any]]
-    curve: list[dict[str, Any]]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-ready values."""
-        return asdict(self)
 
 
 def read_vectors(path: Path) -> tuple[Float[np.ndarray, "m d"], int]:
@@ -167,7 +116,7 @@ def judge(
     frame: PromptFrame = NO_FRAME,
     run: Path | None = None,
     limit_dtype: str = "float16",
-) -> Judged:
+) -> Judgement:
     """Judge vectors by what greedy decoding makes of them.
 
     Parameters
@@ -204,7 +153,7 @@ def judge(
     held = Information(
         tokens=len(ids), vectors=m, width=d, vocab=model.facts.usable, bits_per_value=stored_bits
     )
-    return Judged(
+    return Judgement(
         m=m,
         n=len(ids),
         cut_from=whole if len(ids) < whole else None,
@@ -218,35 +167,33 @@ def judge(
         bits_vectors=held.bits_vectors,
         bits_ids=held.bits_ids,
         limits=_limits(model, emission.reach, m, limit_dtype),
-        curve=[] if run is None else _curve(model, run, emission.reach, m),
+        curve=() if run is None else _curve(model, run, emission.reach, m),
     )
 
 
-def _limits(model: LoadedModel, reach: int, m: int, dtype: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": limit.name,
-            "premise": limit.premise,
-            "packing": limit.packing,
-            "longest_fully_possible": limit.longest_fully_possible(m),
-            "reached_share": reach / (m * limit.tokens_per_vector),
-        }
+def _limits(model: LoadedModel, reach: int, m: int, dtype: str) -> tuple[JudgedLimit, ...]:
+    return tuple(
+        JudgedLimit.from_object(
+            limit,
+            longest_fully_possible=limit.longest_fully_possible(m),
+            reached_share=reach / (m * limit.tokens_per_vector),
+        )
         for limit in model_limits(model, dtype=dtype)
-    ]
+    )
 
 
-def _curve(model: LoadedModel, run: Path, reach: int, m: int) -> list[dict[str, Any]]:
+def _curve(model: LoadedModel, run: Path, reach: int, m: int) -> tuple[JudgedCurve, ...]:
     results = open_results(run)
     measured = results.provenance.fingerprint or "none"
     require_same(measured, model.facts.fingerprint, where=f"'{run.name}'", remedy="name another run")
-    return [
-        {
-            "target": entry.target,
-            "m": m,
-            "strings": entry.strings,
-            "n50": entry.n50.value,
-            "share_at_least_as_far": float(np.mean([far >= reach for far in entry.reaches])),
-        }
+    return tuple(
+        JudgedCurve(
+            target=entry.target,
+            m=m,
+            strings=entry.strings,
+            n50=entry.n50.value,
+            share_at_least_as_far=float(np.mean([far >= reach for far in entry.reaches])),
+        )
         for entry in (results.accessibility if isinstance(results, StudyResults) else ())
         if entry.m == m and entry.reaches  # trials at single lengths have no reaches
-    ]
+    )

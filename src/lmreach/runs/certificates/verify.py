@@ -2,10 +2,10 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,54 +23,12 @@ from lmreach.models.frame import PromptFrame, frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
+from lmreach.results.certificates import Quantised, Verdict
 from lmreach.runs.certificates.certificate import WITH_CERTIFICATES
 
 _COMPANY = 8  # rows of the batch in which a claim is decoded as well
 
 Status = Literal["held", "fragile", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of one certificate.
-
-    Attributes
-    ----------
-    key
-        The trial's key.
-    cell
-        Target kind and m.
-    status
-        ``held``: greedy decoding at batch 1 emitted every id, with a top-two gap above 0 at every step, both
-        in the run's dtype and in float32, and so did every row of a batch of eight in the run's dtype;
-        ``fragile``: some of these failed; ``failed``: neither dtype emitted it at batch 1.
-    emitted, emitted_float32, emitted_in_batch
-        Tokens emitted in the run's dtype, in float32, and in the run's dtype by the worst row of a batch.
-    claimed
-        Tokens claimed.
-    width
-        Coordinates of a vector; 0 where the certificate could not be read.
-    quantised
-        Tokens emitted after the vectors were rounded to a format, by its name; empty unless asked for.
-    why
-        Empty when held; else what went wrong.
-    """
-
-    key: str
-    cell: str
-    status: Status
-    emitted: int
-    emitted_float32: int
-    emitted_in_batch: int
-    claimed: int
-    width: int
-    quantised: dict[str, int]
-    why: str
-
-    @property
-    def held(self) -> bool:
-        """Whether the claim holds in both dtypes and in company."""
-        return self.status == "held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,27 +112,23 @@ def verify_run(
     return verdicts
 
 
-def quantised_summary(verdicts: list[Verdict]) -> list[dict[str, Any]]:
+def quantised_summary(verdicts: Sequence[Verdict]) -> tuple[Quantised, ...]:
     """Return, per format, how many claims hold after rounding and how many of their tokens still come out.
 
     The tokens are those of the longest prefix of each claim that is emitted.
     """
-    rows = []
     width = max((one.width for one in verdicts), default=0)
-    for name in verdicts[0].quantised if width else ():
-        kept = [(one.quantised[name], one.claimed) for one in verdicts]
-        claimed = sum(whole for _, whole in kept)
-        rows.append(
-            {
-                "format": name,
-                "bits_per_coordinate": FORMATS[name].bits_per_coordinate(width),
-                "claims": len(kept),
-                "hold_whole": sum(some == whole for some, whole in kept),
-                "tokens_kept": sum(some for some, _ in kept),
-                "tokens_claimed": claimed,
-            }
+    return tuple(
+        Quantised(
+            format=name,
+            bits_per_coordinate=FORMATS[name].bits_per_coordinate(width),
+            claims=len(verdicts),
+            hold_whole=sum(one.quantised[name] == one.claimed for one in verdicts),
+            tokens_kept=sum(one.quantised[name] for one in verdicts),
+            tokens_claimed=sum(one.claimed for one in verdicts),
         )
-    return rows
+        for name in (verdicts[0].quantised if width else ())
+    )
 
 
 def _claims(store: Store) -> Iterator[_Claim]:
@@ -266,4 +220,15 @@ def _judge(
     elif status == "failed" and not why:
         why = f"only {emitted} of {wanted} ids came out"
     width = 0 if claim.vectors is None else claim.vectors.shape[1]
-    return Verdict(claim.key, claim.cell, status, emitted, exact, company, wanted, width, quantised, why)
+    return Verdict(
+        key=claim.key,
+        cell=claim.cell,
+        status=status,
+        emitted=emitted,
+        emitted_float32=exact,
+        emitted_in_batch=company,
+        claimed=wanted,
+        width=width,
+        quantised=quantised,
+        why=why,
+    )

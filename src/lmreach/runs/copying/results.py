@@ -8,7 +8,7 @@ whatever follows, where nobody was taught an end mark).
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -16,21 +16,21 @@ from scipy.stats import binomtest
 
 from lmreach.experiments.copying.measure import share
 from lmreach.experiments.copying.mistakes import ORDERS
-from lmreach.stats.posterior import fit_points
+from lmreach.results.base import Share
+from lmreach.results.copying import CopyLength, Counted, Layout, Mistakes, Order
+from lmreach.runs.intervals import half_of
+from lmreach.stats.posterior import CurveFit, fit_points
 
 __all__ = [
-    "Counted",
     "Record",
     "counts",
     "fall_lengths",
-    "layouts_section",
-    "lengths_section",
-    "mistakes_section",
-    "n50_of",
+    "fit_of",
+    "layout_parts",
+    "length_parts",
+    "mistake_parts",
 ]
 
-_PER_STRING = {"mistakes", "right", "of", "key", "cell"}
-Counted = Literal["exact", "complete"]
 Record = Mapping[str, Any]
 
 
@@ -39,8 +39,8 @@ def counts(records: Sequence[Record], counted: Counted) -> dict[int, tuple[int, 
     return {int(one["length"]): (one[counted]["count"], one[counted]["of"]) for one in records}
 
 
-def n50_of(records: Sequence[Record], counted: Counted) -> dict[str, Any]:
-    """Return the length at which half of the strings come out: a log-logistic curve with lapses through all.
+def fit_of(records: Sequence[Record], counted: Counted) -> CurveFit:
+    """Return the curve through all shares: log-logistic with lapses.
 
     In the logarithm of the length, because lengths are compared as ratios and spread over two decades. Where
     the fall is sharp a curve in the length itself gives the same.
@@ -48,25 +48,21 @@ def n50_of(records: Sequence[Record], counted: Counted) -> dict[str, Any]:
     found = counts(records, counted)
     n = np.asarray(sorted(found), dtype=np.int64)
     right, of = (np.asarray([found[int(k)][i] for k in n], dtype=np.int64) for i in (0, 1))
-    return fit_points(n, right, of, shape="log-logistic").as_dict()
+    return fit_points(n, right, of, shape="log-logistic")
 
 
-def lengths_section(records: Sequence[Record]) -> list[dict[str, Any]]:
+def length_parts(records: Sequence[Record]) -> tuple[CopyLength, ...]:
     """Return the records in order of length, mistakes replaced by quartiles of where the first ones stand."""
     found = []
     for one in sorted(records, key=lambda record: int(record["length"])):
         places = [place for place in one["first_wrong"] if place is not None]
-        middle = [float(q) for q in np.quantile(places, (0.25, 0.5, 0.75))] if places else None
-        kept = {
-            name: value
-            for name, value in one.items()
-            if name not in ("mistakes", "right", "of", "key", "cell")
-        }
-        found.append({**kept, "first_wrong_quartiles": middle})
-    return found
+        middle = np.quantile(places, (0.25, 0.5, 0.75)).tolist() if places else None
+        held = {name: one[name] for name in CopyLength.model_fields if name in one}
+        found.append(CopyLength.model_validate({**held, "first_wrong_quartiles": middle}))
+    return tuple(found)
 
 
-def mistakes_section(records: Sequence[Record], trained_to: int | None) -> dict[str, Any] | None:
+def mistake_parts(records: Sequence[Record], trained_to: int | None) -> Mistakes | None:
     """Return what the first wrong characters of all lengths have in common; None without any.
 
     Three questions, for k = 1, 2, ...: how many wrong symbols followed another occurrence of the last k
@@ -79,34 +75,33 @@ def mistakes_section(records: Sequence[Record], trained_to: int | None) -> dict[
         return None
     symbols = [one for one in found if one["kind"] == "symbol"]
     inside = [one for one in found if one["kind"] != "did not end"]
-    orders = []
-    for i, k in enumerate(ORDERS):
-        misled = sum(one["order"] >= k for one in symbols)
-        doubtful = sum(one["ambiguity"] >= k for one in inside)
-        orders.append(
-            {
-                "k": k,
-                "followed": share(misled, len(symbols)) if symbols else None,
-                "followed_by_chance": float(np.mean([one["chance"][i] for one in symbols]))
-                if symbols
-                else None,
-                "ambiguous": share(doubtful, len(inside)) if inside else None,
-                "ambiguous_usually": _mean([one["usual"][i] for one in inside]),
-                "near": share(sum(0 < one["distance"] <= k for one in symbols), len(symbols))
-                if symbols
-                else None,
-                "near_by_chance": _mean([one["near"][i] for one in symbols]),
-            }
-        )
     places = [one["place"] for one in found]
-    early = None if trained_to is None else sum(place < trained_to for place in places)
-    return {
-        "strings": len(found),
-        "kinds": dict(Counter(one["kind"] for one in found).most_common()),
-        "place_quartiles": [float(q) for q in np.quantile(places, (0.25, 0.5, 0.75))],
-        "within_training_length": early,
-        "orders": orders,
-    }
+    low, middle, high = np.quantile(places, (0.25, 0.5, 0.75)).tolist()
+    return Mistakes(
+        strings=len(found),
+        kinds=dict(Counter(one["kind"] for one in found).most_common()),
+        place_quartiles=(low, middle, high),
+        within_training_length=None if trained_to is None else sum(place < trained_to for place in places),
+        orders=tuple(_order(i, k, symbols, inside) for i, k in enumerate(ORDERS)),
+    )
+
+
+def _order(i: int, k: int, symbols: Sequence[Record], inside: Sequence[Record]) -> Order:
+    """Return what wrong symbols, and mistakes inside the string, have to do with the last k characters."""
+    near = sum(0 < one["distance"] <= k for one in symbols)
+    return Order(
+        k=k,
+        followed=_share(sum(one["order"] >= k for one in symbols), len(symbols)),
+        followed_by_chance=_mean([one["chance"][i] for one in symbols]),
+        ambiguous=_share(sum(one["ambiguity"] >= k for one in inside), len(inside)),
+        ambiguous_usually=_mean([one["usual"][i] for one in inside]),
+        near=_share(near, len(symbols)),
+        near_by_chance=_mean([one["near"][i] for one in symbols]),
+    )
+
+
+def _share(count: int, of: int) -> Share | None:
+    return share(count, of) if of else None
 
 
 def fall_lengths(records: Sequence[Record], counted: Counted) -> list[int]:
@@ -126,9 +121,9 @@ def fall_lengths(records: Sequence[Record], counted: Counted) -> list[int]:
     return sorted({*around, *further})
 
 
-def layouts_section(
+def layout_parts(
     by_layout: Mapping[str, Sequence[Record]], usual: str, counted: Counted
-) -> list[dict[str, Any]]:
+) -> tuple[Layout, ...]:
     """Return one entry per layout: positions, n50, and the same strings compared with the usual layout.
 
     The strings of a length are the same in all layouts, so those that come out in one of two layouts alone
@@ -146,18 +141,18 @@ def layouts_section(
         only_here = sum(int((b & ~a).sum()) for a, b in pairs)
         differ = only_usual + only_here
         entries.append(
-            {
-                "layout": name,
-                "lengths": [int(one["length"]) for one in kept],
-                "prompts": [int(one["prompt"]) for one in kept],
-                "right": [one[counted] for one in kept],
-                "n50": n50_of(kept, counted),
-                "only_usual": only_usual,
-                "only_here": only_here,
-                "p_value": float(binomtest(only_here, differ).pvalue) if differ else 1.0,
-            }
+            Layout(
+                layout=name,
+                lengths=tuple(int(one["length"]) for one in kept),
+                prompts=tuple(int(one["prompt"]) for one in kept),
+                right=tuple(Share.model_validate(one[counted]) for one in kept),
+                n50=half_of(fit_of(kept, counted)),
+                only_usual=only_usual,
+                only_here=only_here,
+                p_value=float(binomtest(only_here, differ).pvalue) if differ else 1.0,
+            )
         )
-    return entries
+    return tuple(entries)
 
 
 def _right(record: Record, counted: Counted) -> Bool[np.ndarray, " strings"]:

@@ -30,22 +30,24 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.models.stopping import PassStopped
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
-from lmreach.results import parse
+from lmreach.results import CopyResults
+from lmreach.results.copying import Attention, Checked, Copying, Crammed
+from lmreach.results.run import Model, NotDone, Provenance
 from lmreach.runs.copying.limit import cram_strings
 from lmreach.runs.copying.results import (
     counts,
     fall_lengths,
-    layouts_section,
-    lengths_section,
-    mistakes_section,
-    n50_of,
+    fit_of,
+    layout_parts,
+    length_parts,
+    mistake_parts,
 )
 from lmreach.runs.copying.subject import Subject, as_it_is, check, copier_subject, in_layout, no_room, planned
+from lmreach.runs.intervals import fitted_curve, half_of
 from lmreach.runs.model_limits import limit_records, model_limits
 
 __all__ = ["CopyConfig", "copy_section", "resume_copying", "run_copying"]
 
-SCHEMA = 1
 ByLayout = dict[str, list[dict[str, Any]]]
 _CHECKED = 2  # strings decoded again at batch 1
 _LIMIT_DTYPE = "float16"
@@ -94,7 +96,7 @@ def run_copying(
             settings = settings_of(loaded.model)
         store = written.bind(without_path(name), fingerprint, settings, command=command, note=watched.note)
         run = _Run(config, store, written.envelope, watched, stop)
-        results = parse(run.whole(loaded))
+        results = run.whole(loaded)
         render(results, written.folder / "report.html")
         left = [Left(what, why, run.stopped) for what, why in run.left]
         return written.end(results.model_dump(mode="json"), interrupted=run.stopped, left=left)
@@ -125,8 +127,8 @@ def copy_section(
     seed: int = 0,
     stop: Callable[[], bool] = lambda: False,
     say: Callable[[str], None] = lambda _: None,
-) -> dict[str, Any]:
-    """Return ``results.copying`` for a study: in-context copying of random letters, as far as time allows.
+) -> Copying:
+    """Return what a study says of copying: in-context copying of random letters, as far as time allows.
 
     Raises
     ------
@@ -155,8 +157,8 @@ def copy_section(
                 raise
             finished = False
             break
-    section = _section(subject, {usual.name: list(records.values())}, "free_running")
-    return {**section, "finished": finished}
+    by_layout = {usual.name: list(records.values())}
+    return _section(subject, by_layout, "free_running", finished=finished)
 
 
 @dataclass(slots=True)
@@ -171,7 +173,7 @@ class _Run:
     stopped: bool = False
     left: list[tuple[str, str]] = field(default_factory=list)
 
-    def whole(self, loaded: LoadedModel | None) -> dict[str, Any]:
+    def whole(self, loaded: LoadedModel | None) -> CopyResults:
         """Train if asked, measure everything that is not in the ledger yet, and return the results."""
         begun = time.monotonic()
         trained = None if self.config.train is None else self._train()
@@ -180,10 +182,12 @@ class _Run:
         if not self._over("everything after training" if trained else "all lengths"):
             by_layout[subject.layouts[0].name] = self._walk(subject)
             self._other_layouts(subject, by_layout)
-        section = _section(subject, by_layout, self.config.decoding)
-        section["attention"] = self._attention(subject, by_layout)
-        section["checked"] = self._checked(subject, by_layout)
-        section["cramming"] = self._cramming(subject)
+        beside = {
+            "attention": self._attention(subject, by_layout),
+            "checked": self._checked(subject, by_layout),
+            "cramming": self._cramming(subject),
+        }
+        section = _section(subject, by_layout, self.config.decoding).model_copy(update=beside)
         return self._results(subject, section, time.monotonic() - begun)
 
     def _train(self) -> Trained:
@@ -269,7 +273,7 @@ class _Run:
         self.progress.stage(f"{laid.name}, strings of {n}: {right['count']} of {right['of']} right")
         return one
 
-    def _attention(self, subject: Subject, by_layout: ByLayout) -> list[dict[str, Any]]:
+    def _attention(self, subject: Subject, by_layout: ByLayout) -> tuple[Attention, ...]:
         """Look at attention at two lengths: the longest that comes out, and the first that does not."""
         usual = subject.layouts[0]
         records = {int(one["length"]): one for one in by_layout.get(usual.name, [])}
@@ -282,10 +286,10 @@ class _Run:
                 break
             looked = source_attention(subject.model, usual, records[n], seed=self.config.seed)
             if looked is not None:
-                found.append(looked.as_dict())
-        return found
+                found.append(Attention.from_object(looked))
+        return tuple(found)
 
-    def _checked(self, subject: Subject, by_layout: ByLayout) -> dict[str, Any] | None:
+    def _checked(self, subject: Subject, by_layout: ByLayout) -> Checked | None:
         """Decode a few strings of the length nearest the fall again, one by one."""
         usual = subject.layouts[0]
         records = by_layout.get(usual.name, [])
@@ -294,12 +298,12 @@ class _Run:
         near = fall_lengths(records, subject.counted) or [int(records[0]["length"])]
         n, strings = near[len(near) // 2], min(_CHECKED, self.config.strings)
         same = recheck(subject.model, usual, n, strings, seed=self.config.seed)
-        return {"length": n, "strings": strings, "same": same}
+        return Checked(length=n, strings=strings, same=same)
 
-    def _cramming(self, subject: Subject) -> list[dict[str, Any]]:
-        config, found = self.config, list[dict[str, Any]]()
+    def _cramming(self, subject: Subject) -> tuple[Crammed, ...]:
+        config, found = self.config, list[Crammed]()
         if config.train is None or not config.cram_strings:
-            return found
+            return ()
         known = {trial["key"]: trial["crammed"] for trial in self.store.trials() if "crammed" in trial}
         for m in config.cram:
             asked = [m, config.cram_strings, config.cram_steps, config.seed]
@@ -323,8 +327,8 @@ class _Run:
                     continue
                 self.store.add(key, f"cramming, m = {m}", {"crammed": crammed.model_dump(mode="json")})
                 known[key] = crammed.model_dump(mode="json")
-            found.append(known[key])
-        return found
+            found.append(Crammed.model_validate(known[key]))
+        return tuple(found)
 
     def _over(self, what: str) -> bool:
         if self.stopped or self.stop():
@@ -335,35 +339,27 @@ class _Run:
         self.stopped = True
         self.left.append((what, "interrupted; the same command with the same --out goes on"))
 
-    def _results(self, subject: Subject, section: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def _results(self, subject: Subject, section: Copying, seconds: float) -> CopyResults:
         facts, started = subject.model.facts, datetime.fromisoformat(self.envelope.started)
         spent = float(self.store.meta("seconds") or 0.0) + seconds
         self.store.put_meta("seconds", spent)
         where = provenance(threads=torch.get_num_threads(), device=str(subject.model.device), started=started)
-        return {
-            "schema": SCHEMA,
-            "kind": "copy",
-            "model_name": facts.name,
-            "model": facts.as_dict(),
-            "config": public(self.config, facts.name),
-            "results": {
-                "copying": section,
-                "limits": [
-                    limit.model_dump(mode="json")
-                    for limit in limit_records(model_limits(subject.model, dtype=_LIMIT_DTYPE))
-                ],
-            },
-            "not_done": [{"what": what, "why": why} for what, why in self.left],
-            "provenance": {
+        return CopyResults(
+            model=Model.from_object(facts),
+            config=public(self.config, facts.name),
+            copying=section,
+            limits=limit_records(model_limits(subject.model, dtype=_LIMIT_DTYPE)),
+            not_done=tuple(NotDone(what=what, why=why) for what, why in self.left),
+            provenance=Provenance(
                 **where,
-                "dtype": facts.dtype,
-                "fingerprint": facts.fingerprint,
-                "command": self.envelope.command,
-                "seed": self.config.seed,
-                "seconds": round(spent, 3),
-                "interrupted": self.stopped,
-            },
-        }
+                dtype=facts.dtype,
+                fingerprint=facts.fingerprint,
+                command=self.envelope.command,
+                seed=self.config.seed,
+                seconds=round(spent, 3),
+                interrupted=self.stopped,
+            ),
+        )
 
 
 def _record(
@@ -373,31 +369,33 @@ def _record(
     return {"layout": laid.name, **score.as_dict()}
 
 
-def _section(subject: Subject, by_layout: ByLayout, decoding: Decoding) -> dict[str, Any]:
-    """Return ``results.copying`` from the records."""
+def _section(subject: Subject, by_layout: ByLayout, decoding: Decoding, *, finished: bool = True) -> Copying:
+    """Return what the records say, without what is looked at beside them."""
     usual = by_layout.get(subject.layouts[0].name, [])
     training = subject.training
-    trained_to = None if training is None else int(training["longest"])
+    trained_to = None if training is None else training.longest
     if training is None:
         label = "in-context copying"
     else:
-        label = "unseen symbols" if subject.alphabet["unseen"] else "length generalisation"
-    return {
-        "label": label,
-        "decoding": decoding,
-        "counted": subject.counted,
-        "layout": subject.layouts[0].name,
-        "trained_to": trained_to,
-        "training": training,
-        "alphabet": subject.alphabet,
-        "lengths": lengths_section(usual),
-        "n50": n50_of(usual, subject.counted),
-        "mistakes": None if decoding == "teacher_forced" else mistakes_section(usual, trained_to),
-        "layouts": layouts_section(by_layout, subject.layouts[0].name, subject.counted)
-        if len(by_layout) > 1
-        else [],
-        "attention": [],
-        "checked": None,
-        "cramming": [],
-        "seconds": round(sum(one["seconds"] for found in by_layout.values() for one in found), 3),
-    }
+        label = "unseen symbols" if subject.alphabet.unseen else "length generalisation"
+    fit = fit_of(usual, subject.counted)
+    several = len(by_layout) > 1
+    return Copying(
+        label=label,
+        decoding=decoding,
+        counted=subject.counted,
+        layout=subject.layouts[0].name,
+        trained_to=trained_to,
+        training=training,
+        alphabet=subject.alphabet,
+        lengths=length_parts(usual),
+        n50=half_of(fit),
+        fit=fitted_curve(fit),
+        mistakes=None if decoding == "teacher_forced" else mistake_parts(usual, trained_to),
+        layouts=layout_parts(by_layout, subject.layouts[0].name, subject.counted) if several else (),
+        attention=(),
+        checked=None,
+        cramming=(),
+        seconds=round(sum(one["seconds"] for found in by_layout.values() for one in found), 3),
+        finished=finished,
+    )

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lmreach.config.copying import CopyConfig
 from lmreach.config.training import CopyTrainConfig
@@ -22,7 +21,7 @@ from lmreach.experiments.copying.train import Trained
 from lmreach.experiments.copying.walk import grid
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
-from lmreach.runs.copying.results import Counted
+from lmreach.results.copying import Alphabet, Counted, LearningPoint, Training
 
 __all__ = ["Subject", "as_it_is", "check", "copier_subject", "in_layout", "no_room", "planned"]
 
@@ -51,8 +50,8 @@ class Subject:
     layouts: list[Laid]
     counted: Counted
     least: int
-    training: dict[str, Any] | None
-    alphabet: dict[str, Any]
+    training: Training | None
+    alphabet: Alphabet
 
 
 def check(config: CopyConfig) -> None:
@@ -91,43 +90,43 @@ def copier_subject(config: CopyConfig, trained: Trained) -> Subject:
     unseen = sorted(set(tested) - set(known))
     letters = [chr(ord("a") + k) for k in unseen]
     facts = trained.model.facts
-    training = {
-        "kind": asked.kind if asked.fine_tune is None else None,
-        "parent": asked.fine_tune and Path(asked.fine_tune).name,
-        "task": asked.task,
-        "n": asked.n,
-        "shortest": asked.shortest,
-        "longest": asked.longest,
-        "steps": trained.steps,
-        "seconds": round(trained.seconds, 3),
-        "reached": trained.reached,
-        "mark": asked.mark,
-        "curve": trained.curve,
-        "parameters": facts.parameters,
-    }
+    training = Training(
+        kind=asked.kind if asked.fine_tune is None else None,
+        parent=asked.fine_tune and Path(asked.fine_tune).name,
+        task=asked.task,
+        n=asked.n,
+        shortest=asked.shortest,
+        longest=asked.longest,
+        steps=trained.steps,
+        seconds=round(trained.seconds, 3),
+        reached=trained.reached,
+        mark=asked.mark,
+        curve=tuple(LearningPoint.model_validate(point) for point in trained.curve),
+        parameters=facts.parameters,
+    )
     layouts = trained_layouts(
         task.with_letters(tested), pad=task.pad, start=task.start, longest=asked.longest
     )
-    alphabet = {
-        "symbols": "letters",
-        "trained": len(known),
-        "tested": len(tested),
-        "unseen": len(unseen),
-        "unseen_letters": letters,
-    }
+    alphabet = Alphabet(
+        symbols="letters",
+        trained=len(known),
+        tested=len(tested),
+        unseen=len(unseen),
+        unseen_letters=tuple(letters),
+    )
     return Subject(trained.model, layouts, "exact", task.least, training, alphabet)
 
 
 def as_it_is(model: LoadedModel, alphabet: str) -> Subject:
     """Return a pretrained model and how it is asked in context."""
     asker: InContext = in_context(model, alphabet)
-    told: dict[str, Any] = {
-        "symbols": "tokens" if alphabet == TOKENS else "letters",
-        "trained": None,
-        "tested": int(asker.symbols.size),
-        "unseen": 0,
-        "unseen_letters": [],
-    }
+    told = Alphabet(
+        symbols="tokens" if alphabet == TOKENS else "letters",
+        trained=None,
+        tested=int(asker.symbols.size),
+        unseen=0,
+        unseen_letters=(),
+    )
     return Subject(model, in_context_layouts(model, asker), "complete", 1, None, told)
 
 

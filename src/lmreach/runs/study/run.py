@@ -19,7 +19,7 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.results.run import Provenance
-from lmreach.results.upgrade import read_census, read_copying, read_search
+from lmreach.results.upgrade import read_search
 from lmreach.runs.model_limits import input_box, model_limits
 from lmreach.runs.study.conditions import Condition
 from lmreach.runs.study.extent import extents
@@ -150,8 +150,8 @@ class _Job:
             skipped=rounds.skipped,
             settled=rounds.settled,
             cells=decoder_cells,
-            census=read_census(census),
-            copying=read_copying(copying),
+            census=census,
+            copying=copying,
             search=read_search(search.record),
             notes=sections.notes,
         )

@@ -6,7 +6,6 @@ resumed run does not measure it again.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from lmreach.config import Bos, StudyConfig
 from lmreach.engine.clock import Clock
@@ -16,7 +15,9 @@ from lmreach.experiments.states.stream import HiddenSupport, hidden_support
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.results.cells import Cells
-from lmreach.results.upgrade import read_cells
+from lmreach.results.census import Census
+from lmreach.results.copying import Copying
+from lmreach.results.upgrade import read_cells, read_census, read_copying
 from lmreach.runs.cells.section import cells_section
 from lmreach.runs.census.run import census_section
 from lmreach.runs.copying.run import copy_section
@@ -87,9 +88,9 @@ class Sections:
         self.notes.extend((what, why) for what, why in kept["notes"])
         return read_cells(kept["found"])
 
-    def census(self) -> dict[str, Any] | None:
+    def census(self) -> Census | None:
         """Count the outputs of one-token prompts."""
-        kept: dict[str, Any] | None = self.store.meta("census_of_tokens")
+        kept = read_census(self.store.meta("census_of_tokens"))
         if kept is not None:
             return kept
         seconds = self._share(_CENSUS_SHARE)
@@ -109,14 +110,14 @@ class Sections:
             self._left_out("census of outputs", "no prompts were through within its share of the budget")
             return None
         if not self.clock.stopped():
-            self.store.put_meta("census_of_tokens", counted)
+            self.store.put_meta("census_of_tokens", counted.model_dump(mode="json"))
         return counted
 
-    def copying(self) -> dict[str, Any] | None:
+    def copying(self) -> Copying | None:
         """Ask the model to copy strings in context, where that is asked for."""
         if not self.config.copying:
             return None
-        kept: dict[str, Any] | None = self.store.meta("copying")
+        kept = read_copying(self.store.meta("copying"))
         if kept is not None:
             return kept
         if self.clock.over():
@@ -138,10 +139,10 @@ class Sections:
         except InputError as error:
             self._left_out("copying in context", str(error))
             return None
-        if not found["finished"]:
+        if not found.finished:
             self.notes.append(("copying of longer strings", "its share of the budget was spent"))
         if not self.clock.stopped():
-            self.store.put_meta("copying", found)
+            self.store.put_meta("copying", found.model_dump(mode="json"))
         return found
 
     def _share(self, share: float) -> float | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from lmreach.errors import OutputError, problem
 from lmreach.files import by_umask
 
+STARTS = "starts"  # lengths of first vectors that were found
 _META = "lmreach.json"
 _FORMAT = 2  # raised when what is written into an entry changes
 
@@ -67,8 +68,11 @@ def entries() -> list[Entry]:
 
 
 def clear() -> int:
-    """Remove all entries and what stopped conversions left behind; return the bytes set free."""
-    folder = root() / "models"
+    """Remove all entries, leftovers of stopped conversions, and kept probes; return the bytes set free."""
+    return sum(_clear(root() / name) for name in ("models", STARTS))
+
+
+def _clear(folder: Path) -> int:
     size = _size(folder)
     try:
         shutil.rmtree(folder, ignore_errors=False)
@@ -108,6 +112,25 @@ def store(sha256: str, name: str, stored_dtype: str, write: Callable[[Path], Non
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Entry(place, name, sha256, stored_dtype, _size(place))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a small file beside the models, whole or not at all.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(prefix=".draft-", dir=path.parent)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(draft, 0o644)  # mkstemp's 0600 would hide it from others
+        os.replace(draft, path)
+    finally:
+        Path(draft).unlink(missing_ok=True)
 
 
 def as_rows() -> list[dict[str, str | int]]:

@@ -290,14 +290,24 @@ class StartProbe(Result):
 
     Attributes
     ----------
-    mean_reach
-        Length (real inputs: 1) as text, to tokens.
+    m
+        Prompt vectors of the probe. None: not recorded.
+    mean_reach, reaches
+        Length (real inputs: 1) as text, to tokens: their mean, and those of each string.
+    seconds
+        Spent when it was found, which may have been by an earlier run. None: not recorded.
+    why
+        Why the choice is not founded, where it is not.
     """
 
     scale: float
+    m: int | None = None
     strings: int
     steps: int
     mean_reach: dict[str, float]
+    reaches: dict[str, tuple[int, ...]] = Field(default_factory=dict)
+    seconds: float | None = None
+    why: str = ""
 
 
 class SearchRecord(Result):

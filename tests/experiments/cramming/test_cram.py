@@ -1,11 +1,14 @@
 """Cramming: what counts as reached, and that rows of a batch do nothing to each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from lmreach.config import OptimiserConfig
 from lmreach.errors import InputError
+from lmreach.experiments.cramming import cram as engine
 from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.decode import emitted_prefix, greedy
@@ -304,6 +307,15 @@ def test_longer_starts_are_longer(random_model) -> None:
     )
     for a, b in zip(plain, long, strict=True):
         np.testing.assert_allclose(b.vectors, 50 * a.vectors, rtol=1e-5)
+
+
+def test_one_sound_start_is_enough() -> None:
+    """A string fails only if no start of its stays a number."""
+    broken = CramResult(0, 0, "non_finite", None, None, 0, 5)
+    sound = CramResult(0, 0, "spent", None, None, 0, 60)
+    assert engine._better(broken, sound).outcome == engine._better(sound, broken).outcome == "spent"
+    assert engine._better(replace(broken, reach=3), sound).reach == 3
+    assert engine._better(broken, broken).outcome == "non_finite"
 
 
 def test_gradient_checkpointing_leaves_the_vectors_their_gradient() -> None:

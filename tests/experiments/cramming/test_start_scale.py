@@ -1,11 +1,15 @@
 """The length of the first vectors: the best of those tried, the smallest of equals, and what stops it."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from lmreach.config import OptimiserConfig
+from lmreach.experiments.cramming import start_cache
 from lmreach.experiments.cramming import start_scale as module
 from lmreach.experiments.cramming.cram import CramResult
-from lmreach.experiments.cramming.start_scale import choose_start_scale
+from lmreach.experiments.cramming.start_scale import StartScale, choose_start_scale, find_start
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, reach_at) -> list[float]:
@@ -61,13 +65,92 @@ def test_length_is_not_taken_for_what_may_be_chance(monkeypatch: pytest.MonkeyPa
     assert choose_start_scale(random_model, OptimiserConfig()).scale == 1e4
 
 
-def test_a_stop_leaves_the_length_of_real_inputs(random_model) -> None:
+def test_a_stop_leaves_the_length_of_real_inputs_and_says_so(random_model) -> None:
     found = choose_start_scale(random_model, OptimiserConfig(), stop=lambda: True)
-    assert found.scale == 1.0
-    assert found.reaches == {}
+    assert (found.scale, found.reaches, found.why) == (1.0, {}, "the run was stopped")
+    found = choose_start_scale(random_model, OptimiserConfig(), seconds=0.0)
+    assert (found.scale, found.reaches) == (1.0, {})
+    assert "time was too short" in found.why
+
+
+def test_less_time_gives_a_smaller_probe_and_hardly_any_gives_none(random_model, monkeypatch) -> None:
+    """Steps of a second: 40 steps at five lengths need 300 s with room for growth, 10 steps a quarter."""
+    clock = [0.0]
+    sizes: list[tuple[int, int]] = []
+
+    def cram(model, ids, m, config, *, on_step, stop, **_rest):
+        before = clock[0]
+        for _ in range(config.max_steps):
+            if stop():
+                return []
+            clock[0] += len(ids) / 8
+            on_step(None)
+        sizes.append((len(ids), round((clock[0] - before) * 8 / len(ids))))
+        return [CramResult(i, 3, "spent", None, None, 0, 1) for i in range(len(ids))]
+
+    monkeypatch.setattr(module, "cram", cram)
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    for seconds, size in ((400, (8, 40)), (200, (8, 26)), (60, (4, 14))):
+        sizes.clear()
+        found = choose_start_scale(random_model, OptimiserConfig(), seconds=seconds)
+        assert set(sizes) == {size}
+        assert (found.strings, found.steps, found.why) == (*size, "")
+    found = choose_start_scale(random_model, OptimiserConfig(), seconds=20)
+    assert (found.steps, found.reaches) == (0, {})
+    assert found.why
+
+
+def test_a_probe_is_made_once_for_a_model_and_m(random_model, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(start_cache, "folder", lambda: tmp_path / "starts")
+    asked = pretend(monkeypatch, lambda scale: 5 + (scale == 100.0))
+    config = OptimiserConfig()
+    first = find_start(random_model, config, m=1)
+    assert first.scale == 100.0
+    assert len(asked) == 5
+    for other in (config, OptimiserConfig(seed=9, max_steps=20, protocol="fixed")):
+        assert find_start(random_model, other, m=1) == first
+    assert len(asked) == 5
+    for changed, m in ((config, 2), (OptimiserConfig(lr=0.1), 1), (OptimiserConfig(bos="before"), 1)):
+        before = len(asked)
+        find_start(random_model, changed, m=m)
+        assert len(asked) == before + 5
+    (kept,) = [json.loads(path.read_text()) for path in (tmp_path / "starts").iterdir() if ok(path, 1, 0.5)]
+    assert kept["probe"]["reaches"]["100"] == [6] * 8
+    assert kept["key"]["fingerprint"] == random_model.facts.fingerprint
+
+
+def ok(path, m: int, lr: float) -> bool:
+    key = json.loads(path.read_text())["key"]
+    return (key["m"], key["config"]["lr"], key["config"]["bos"]) == (m, lr, "none")
+
+
+def test_what_cannot_be_read_is_found_again_and_what_cannot_be_written_is_not_kept(
+    random_model, monkeypatch, tmp_path
+) -> None:
+    place = tmp_path / "starts"
+    monkeypatch.setattr(start_cache, "folder", lambda: place)
+    asked = pretend(monkeypatch, lambda _scale: 5)
+    find_start(random_model, OptimiserConfig(), m=1)
+    (file,) = place.iterdir()
+    file.write_text("{ half")
+    find_start(random_model, OptimiserConfig(), m=1)
+    assert len(asked) == 8, "two probes of four lengths"
+    monkeypatch.setattr(start_cache, "folder", lambda: file / "below a file")
+    assert find_start(random_model, OptimiserConfig(), m=1).scale == 1.0
+
+
+def test_a_choice_that_is_not_founded_is_not_kept(random_model, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(start_cache, "folder", lambda: tmp_path / "starts")
+    assert find_start(random_model, OptimiserConfig(), m=1, seconds=0.0).why
+    assert not (tmp_path / "starts").exists()
+
+
+def test_the_record_gives_the_same_again(random_model, monkeypatch) -> None:
+    pretend(monkeypatch, lambda scale: int(scale > 50))
+    found = choose_start_scale(random_model, OptimiserConfig())
+    assert StartScale.of(json.loads(json.dumps(found.as_dict()))) == found
 
 
 def test_the_choice_is_the_same_again(random_model) -> None:
-    assert choose_start_scale(random_model, OptimiserConfig()) == choose_start_scale(
-        random_model, OptimiserConfig()
-    )
+    first, again = (choose_start_scale(random_model, OptimiserConfig()) for _ in range(2))
+    assert replace(first, seconds=0.0) == replace(again, seconds=0.0)

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lmreach.config import OptimiserConfig
+from lmreach.config import CramPlan
 from lmreach.config.census import ReachableConfig
 from lmreach.errors import InputError, OutputError
+from lmreach.experiments.cramming.start_scale import StartScale
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.runs.census import run as census
 from lmreach.runs.census.answer import is_reachable
 from lmreach.runs.census.reachability import reachability, resume_reachability
 from lmreach.runs.census.run import CensusConfig, census_section, resume_census, run_census
+from lmreach.runs.study import search as study_search
 from tests.runs.stopping import After
 
 REAL = CensusConfig(model="builtin:random", n=3, prompt_tokens=(1, 2), prompts=300)
@@ -96,7 +98,7 @@ def test_is_reachable_finds_saves_and_believes_its_own_certificate(
     random_model: LoadedModel, tmp_path: Path
 ) -> None:
     ids = np.array([7, 300, 12])
-    quick = OptimiserConfig(max_steps=150)
+    quick = CramPlan(max_steps=150)
     found = is_reachable(random_model, ids, ms=(2,), config=quick, budget_s=60.0)
     assert found.verdict == "yes"
     said = reachability("builtin:random", "ids:7,300,12", m=(2,), budget_s=60.0, out=tmp_path / "run")
@@ -137,3 +139,21 @@ def test_a_question_is_a_run_whose_search_goes_on(
     again = resume_reachability(out)
     assert (again.verdict, again.tried) == ("yes", ())
     assert again.certificate == third.certificate
+
+
+def test_a_search_starts_where_a_study_would(random_model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its vectors were as long as real inputs, from which some models emit next to nothing."""
+    asked: list[tuple[int, float]] = []
+
+    def find_start(model, config, *, m, seconds, **_rest):
+        asked.append((m, seconds))
+        return StartScale(100.0, m, {}, why="for a test")
+
+    monkeypatch.setattr(study_search, "find_start", find_start)
+    config = CramPlan(max_steps=1, patience=1)
+    found = is_reachable(random_model, np.arange(2, 30), ms=(4, 2), config=config, budget_s=3.0)
+    ((m, seconds),) = asked
+    assert m == 2
+    assert 0 <= seconds <= 0.6
+    assert found.verdict == "not found"
+    assert found.reason.endswith("The length of the first vectors was not found by a probe: for a test")

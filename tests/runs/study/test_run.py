@@ -11,8 +11,11 @@ from safetensors.numpy import load_file, save_file
 from lmreach.config import CramPlan, StudyConfig
 from lmreach.engine.store import Proof, Store, read_certificate
 from lmreach.errors import InputError, ModelError, OutputError
+from lmreach.experiments.cramming import start_cache
+from lmreach.experiments.cramming.start_scale import StartScale
 from lmreach.progress import Silent
 from lmreach.runs.certificates.verify import verify_run
+from lmreach.runs.study import search
 from lmreach.runs.study.run import resume_study, run_study
 
 # One row at a time: what a string comes to then depends on no other, in an interrupted run neither.
@@ -45,6 +48,7 @@ def without_time(results: dict) -> dict:
     results["config"].pop("budget_s")
     for name in ("seconds", "probe_seconds"):
         results["search"].pop(name, None)
+    results["search"]["probe_of_start"].pop("seconds")
     return results
 
 
@@ -439,3 +443,26 @@ def test_what_a_protocol_has_no_use_for_is_refused(tmp_path: Path, cram: dict, w
     with pytest.raises(InputError, match=words):
         run_study(LENGTHS.model_copy(update={"cram": CramPlan(**cram)}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_start_that_nobody_could_choose_is_said_and_chosen_later(tmp_path: Path, monkeypatch) -> None:
+    """No time for a probe, no string: the resumed run looks again. With strings it keeps their start."""
+    monkeypatch.setattr(start_cache, "folder", lambda: tmp_path / "starts")
+    cram = QUICK.cram.model_copy(update={"strings": 1, "max_steps": 2})
+    config = QUICK.model_copy(
+        update={"cram": cram, "support_positions": 0, "m": (1,), "targets": ("random",)}
+    )
+    none = StartScale(1.0, 1, {}, 0, why="the time was too short for even a small probe")
+    with monkeypatch.context() as short:
+        short.setattr(search, "find_start", lambda *_args, **_rest: none)
+        whole = run_study(config, tmp_path / "whole").folder
+        stopped = run_study(config, tmp_path / "stopped").folder
+    with Store(stopped) as store:
+        store._db.execute("DELETE FROM trials")  # stopped before its first string
+        store._db.commit()
+    (note,) = [one for one in results_of(whole)["not_done"] if "first vectors" in one["what"]]
+    assert note["why"].endswith("small probe; they start 1 times as long as real inputs")
+    kept, again = (results_of(resume_study(one).folder)["search"] for one in (whole, stopped))
+    assert kept["probe_of_start"]["why"] == none.why
+    assert again["probe_of_start"]["why"] == ""
+    assert len(again["probe_of_start"]["reaches"]["1"]) == 8

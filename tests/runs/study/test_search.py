@@ -1,6 +1,7 @@
 """What a run's optimiser is given: chosen once, kept for a resume, and nothing for the published protocol."""
 
 from lmreach.config import CramPlan
+from lmreach.experiments.cramming import start_cache
 from lmreach.runs.study.search import prepare
 
 
@@ -29,8 +30,10 @@ def test_a_length_that_was_asked_for_is_not_probed(random_model) -> None:
     assert "probe_of_start" not in found.record
 
 
-def test_no_time_leaves_the_length_of_real_inputs(random_model) -> None:
+def test_no_time_leaves_the_length_of_real_inputs_and_says_so(random_model, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(start_cache, "folder", lambda: tmp_path)
     found = prepare(random_model, CramPlan(), m=1, seconds=0.0)
+    assert "too short" in found.doubt
     assert found.optimiser.start_scale == 1.0
     assert found.record["probe_of_start"]["mean_reach"] == {}
 

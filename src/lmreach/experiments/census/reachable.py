@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Int
 
 from lmreach.config import Bos, OptimiserConfig
+from lmreach.config.cramming import CramSettings
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.cram import CramResult, check_lengths, cram
 from lmreach.experiments.reach.reachability import reachability_of
@@ -21,7 +22,7 @@ from lmreach.models.decode import emitted_prefix
 from lmreach.models.frame import frame_of
 from lmreach.models.loaded import LoadedModel
 
-__all__ = ["Answer", "Candidate", "confirm", "search", "unreachable_token"]
+__all__ = ["Answer", "Candidate", "check_search", "confirm", "search", "unreachable_token"]
 
 _STARTS = 8  # starts optimised together
 _STREAM = 22
@@ -106,6 +107,18 @@ def confirm(model: LoadedModel, ids: Int[np.ndarray, " n"], candidates: Iterable
     return None
 
 
+def check_search(
+    model: LoadedModel, ids: Int[np.ndarray, " n"], ms: Sequence[int], config: CramSettings
+) -> list[int]:
+    """Return the numbers of vectors in the order they are tried; errors as in `search`."""
+    if not ms:
+        raise InputError(problem("at least one number of vectors", "none", "pass -m 1 2 4"))
+    order = sorted(set(ms))
+    for m in order:
+        check_lengths(model, m, len(ids), config)
+    return order
+
+
 def search(
     model: LoadedModel,
     ids: Int[np.ndarray, " n"],
@@ -113,7 +126,9 @@ def search(
     config: OptimiserConfig,
     *,
     budget_s: float,
+    copy: LoadedModel | None = None,
     part: int = 0,
+    why: str = "",
     stop: Callable[[], bool] = lambda: False,
     on_try: Callable[[int, int], None] = lambda m, reach: None,
 ) -> Answer:
@@ -125,6 +140,10 @@ def search(
     ----------
     ms
         Numbers of prompt vectors, tried in ascending order.
+    copy
+        A quicker copy of the model to take steps on, as in `lmreach.experiments.cramming.cram.cram`.
+    why
+        Why the length of the first vectors is not founded on a probe; said where nothing is found.
     part
         How many searches went before: each draws starts of its own.
     on_try
@@ -135,18 +154,14 @@ def search(
     InputError
         No m, or one that does not fit the model.
     """
-    if not ms:
-        raise InputError(problem("at least one number of vectors", "none", "pass -m 1 2 4"))
-    order = sorted(set(ms))
-    for m in order:
-        check_lengths(model, m, len(ids), config)
+    order = check_search(model, ids, ms, config)
     begun = time.monotonic()
     tried: list[tuple[int, int]] = []
     for place, m in enumerate(order):
         left = begun + budget_s - time.monotonic()
         if left <= 0 or stop():
             break
-        best = _search_one(model, ids, m, config, left / (len(order) - place), part, stop, on_try)
+        best = _search_one(model, ids, m, config, copy, left / (len(order) - place), part, stop, on_try)
         tried.append((m, 0 if best is None else best.reach))
         if best is not None and best.reach == len(ids):
             reason = f"{_emitted_by(m)} found by optimisation, confirmed step by step"
@@ -159,6 +174,8 @@ def search(
         f"not found within this budget: at most {furthest} of {len(ids)} tokens came out; "
         "this proves nothing about whether it can be reached"
     )
+    if why:
+        reason += f". The length of the first vectors was not found by a probe: {why}"
     return Answer("not found", reason, ids, tried=tuple(tried), seconds=seconds)
 
 
@@ -167,6 +184,7 @@ def _search_one(
     ids: Int[np.ndarray, " n"],
     m: int,
     config: OptimiserConfig,
+    copy: LoadedModel | None,
     seconds: float,
     part: int,
     stop: Callable[[], bool],
@@ -195,6 +213,7 @@ def _search_one(
             config,
             generators=[np.random.default_rng(seed) for seed in seeds],
             batch_size=_STARTS,
+            search=copy,
             on_result=take,
             stop=over,
         )

@@ -522,11 +522,15 @@ class _Run:
 
 
 def _better(previous: CramResult | None, result: CramResult) -> CramResult:
-    """Return the further of a string's two starts, with the steps of both; how the last one ended stands."""
+    """Return the further of a string's two starts, with the steps of both; how the last one ended stands.
+
+    A start whose loss stopped being a number fails the string only if the other did, too.
+    """
     if previous is None:
         return result
     better = max(previous, result, key=lambda one: one.reach)
-    outcome: Outcome = "cut" if result.outcome == "cut" else better.outcome
+    sound = [one.outcome for one in (better, result, previous) if one.outcome != "non_finite"]
+    outcome: Outcome = "cut" if result.outcome == "cut" else (sound[0] if sound else "non_finite")
     return replace(better, steps=previous.steps + result.steps, outcome=outcome)
 
 

@@ -1,5 +1,6 @@
 """Whether one given output can be produced: asked of a model and of what runs have proved."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,16 +8,27 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from lmreach.config import OptimiserConfig
+from lmreach.config import CramPlan
 from lmreach.engine.run import open_run
 from lmreach.engine.store import read_certificate
 from lmreach.errors import InputError, problem
-from lmreach.experiments.census.reachable import Answer, Candidate, confirm, search, unreachable_token
+from lmreach.experiments.census.reachable import (
+    Answer,
+    Candidate,
+    check_search,
+    confirm,
+    search,
+    unreachable_token,
+)
 from lmreach.identity import same_model
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
+from lmreach.runs.study.search import prepare
 
 __all__ = ["is_reachable"]
+
+# Of the budget, for the length of the first vectors where that is not known yet.
+_PROBE_SHARE = 0.2
 
 
 def is_reachable(
@@ -25,7 +37,7 @@ def is_reachable(
     *,
     ms: tuple[int, ...] = (1, 2, 4, 8),
     runs: tuple[Path, ...] = (),
-    config: OptimiserConfig = OptimiserConfig(),  # noqa: B008  (frozen)
+    config: CramPlan = CramPlan(),  # noqa: B008  (frozen)
     budget_s: float = 300.0,
     part: int = 0,
     progress: Progress | None = None,
@@ -33,7 +45,8 @@ def is_reachable(
 ) -> Answer:
     """Say whether greedy decoding can be made to emit ``ids``: yes or no with proof, else not found.
 
-    Proofs first: an unreachable token, then the certificates in ``runs``, then a search (`search`).
+    Proofs first: an unreachable token, then the certificates in ``runs``, then a search (`search`) on the
+    quicker copy and from the length of first vectors that a study would use.
 
     Parameters
     ----------
@@ -54,6 +67,10 @@ def is_reachable(
     answer = unreachable_token(model, ids) or confirm(model, ids, _certificates(model, ids, runs))
     if answer is not None:
         return answer
+    begun = time.monotonic()
+    watched.stage("timing steps and finding the length of the first vectors")
+    least = check_search(model, ids, ms, config)[0]
+    ready = prepare(model, config, m=least, seconds=_PROBE_SHARE * budget_s, stop=stop)
     watched.stage(f"searching for vectors that emit {len(ids)} tokens")
 
     best: dict[int, int] = {}
@@ -63,7 +80,18 @@ def is_reachable(
             best[m] = reach
             watched.stage(f"m = {m}: {reach} of {len(ids)} tokens so far")
 
-    return search(model, ids, ms, config, budget_s=budget_s, part=part, stop=stop, on_try=tried)
+    return search(
+        model,
+        ids,
+        ms,
+        ready.optimiser,
+        budget_s=budget_s - (time.monotonic() - begun),
+        copy=ready.model,
+        part=part,
+        why=ready.doubt,
+        stop=stop,
+        on_try=tried,
+    )
 
 
 def _certificates(

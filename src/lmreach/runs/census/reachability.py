@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from lmreach.config import OptimiserConfig, ReachableConfig
+from lmreach.config import CramPlan, ReachableConfig
 from lmreach.config.given import configure
 from lmreach.config.written import ids_of
 from lmreach.engine.keys import digest
@@ -151,7 +151,7 @@ class _Job:
             _ids(model, config.text),
             ms=config.m,
             runs=(*own, *map(Path, config.runs)),
-            config=OptimiserConfig(bos=config.bos, seed=config.seed),
+            config=CramPlan(bos=config.bos, seed=config.seed),
             budget_s=config.seconds,
             part=part,
             progress=self._progress,

@@ -28,7 +28,7 @@ from lmreach.runs.study.protocol import check_protocol
 from lmreach.runs.study.results import Measured, assemble
 from lmreach.runs.study.rounds import choose_rounds, serve
 from lmreach.runs.study.schedule import AbstractSchedule
-from lmreach.runs.study.search import Search, prepare
+from lmreach.runs.study.search import Search, doubt, prepare
 from lmreach.runs.study.sections import Sections
 from lmreach.runs.study.strings import Strings
 from lmreach.runs.study.trials import Cramming
@@ -153,7 +153,7 @@ class _Job:
             census=census,
             copying=copying,
             search=read_search(search.record),
-            notes=sections.notes,
+            notes=[*sections.notes, *_start_note(search)],
         )
         results = assemble(
             self.config,
@@ -172,6 +172,8 @@ class _Job:
             # Nothing will be run: what was asked for stands for itself.
             return Search(self.model, asked, {})
         kept: dict[str, Any] | None = store.meta("search")
+        if kept is not None and doubt(kept) and not store.keys():
+            kept = None  # no string was started from a length that nobody chose
         self.progress.stage("timing steps and finding the length of the first vectors")
         left = self.clock.remaining()
         found = prepare(
@@ -228,6 +230,14 @@ def _left(rounds: AbstractSchedule) -> list[Left]:
         for kept, again in ((rounds.skipped, True), (rounds.settled, False))
         for one in kept
     ]
+
+
+def _start_note(search: Search) -> list[tuple[str, str]]:
+    """Say where the length of the first vectors, which decides more than any setting, rests on nothing."""
+    if not search.doubt:
+        return []
+    started = f"they start {search.start_scale or 1.0:g} times as long as real inputs"
+    return [("the probe for the length of the first vectors", f"{search.doubt}; {started}")]
 
 
 def _by_condition(trials: list[dict[str, Any]], conditions: list[Condition]) -> dict[Condition, list[Trial]]:

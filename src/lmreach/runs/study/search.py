@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from lmreach.config import CramPlan, OptimiserConfig
-from lmreach.experiments.cramming.start_scale import choose_start_scale
+from lmreach.experiments.cramming.start_scale import find_start
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy, twin, untimed
 from lmreach.models.stopping import PassStopped, stoppable
@@ -43,6 +43,16 @@ class Search:
         """Length of the first vectors, found or asked for; None: the protocol's own, or nothing was found."""
         return self.record.get("start_scale", self.config.start_scale)
 
+    @property
+    def doubt(self) -> str:
+        """Why the length of the first vectors is not founded on a probe; empty where it is, or was given."""
+        return doubt(self.record)
+
+
+def doubt(record: dict[str, Any]) -> str:
+    """Return `Search.doubt` of a record."""
+    return str((record.get("probe_of_start") or {}).get("why", ""))
+
 
 def prepare(
     model: LoadedModel,
@@ -62,8 +72,7 @@ def prepare(
     kept
         The record of an interrupted run that goes on here.
     seconds
-        Most time for the probe of the starts' length, which then chooses among the lengths it came to; None:
-        as long as it takes.
+        Most time for the probe of the starts' length, which is then a smaller one; None: as long as it takes.
     stop
         Asked before every step of the probe.
 
@@ -90,7 +99,8 @@ def prepare(
     record = found.as_dict()
     scale = config.start_scale
     if scale is None:
-        probe = choose_start_scale(model, config.optimiser(1.0), m=m, search=found.model, stop=over)
+        left = None if ends is None else max(ends - time.monotonic(), 0.0)
+        probe = find_start(model, config.optimiser(1.0), m=m, search=found.model, seconds=left, stop=stop)
         scale, record["probe_of_start"] = probe.scale, probe.as_dict()
     record |= {"start_scale": scale, "seconds": round(time.monotonic() - begun, 1)}
     return Search(found.model, config, record)

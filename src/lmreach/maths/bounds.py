@@ -157,8 +157,9 @@ def limits(
     """Return every limit that the given numbers allow.
 
     Precision is the paper's eps = u(dtype) r, with r the largest |coordinate|: of the inputs for input
-    supports, of the samples for hidden supports, and of the norm ellipsoid where there are no samples. The
-    last is coarser, so limits from weights alone and limits with samples do not compare at one eps.
+    supports, of the norm ellipsoid wherever that enters, of the samples for their box alone. The ellipsoid
+    follows from the weights, so its eps does not move with what was measured, and a measured box beside it
+    can only tighten the limit; the eps of samples alone follows the largest of them.
 
     Parameters
     ----------
@@ -274,36 +275,24 @@ def _paper_ball(asked: _Asked, width: int, radius: float | None) -> Limit:
 def _hidden_limits(
     asked: _Asked, box: Box | None, ellipsoid: Ellipsoid | None, radius: float | None
 ) -> list[Limit]:
-    sampled = "samples can only enlarge the box"
+    sampled = "more samples can only enlarge the box"
     certain = "holds for every hidden state the model can have"
-    if box is None and ellipsoid is None:
-        return []
-    r, whose = _hidden_radius(box, ellipsoid, radius)
-    used = asked.used(r, whose)
     found = []
     if box is not None:
-        found.append(asked.limit("box of hidden states", box, r, f"{used}; more {sampled}"))
+        r = checks.positive("hidden radius", box.radius if radius is None else radius)
+        note = f"{asked.used(r, 'the largest |coordinate| of the samples')}, which eps follows; {sampled}"
+        found.append(asked.limit("box of hidden states", box, r, note))
     if ellipsoid is not None:
+        r = checks.positive("largest |coordinate| of the norm ellipsoid", ellipsoid.radius)
+        used = asked.used(r, "the largest |coordinate| of the norm ellipsoid, whatever was measured")
         found.append(asked.limit("norm ellipsoid", ellipsoid, r, f"{used}; {certain}"))
         tighter = BoxEllipsoid(ellipsoid.extent, ellipsoid, premise="hidden", source=ellipsoid.source)
         note = f"{used}; {certain}; grown coordinate by coordinate, which counts short axes better"
         found.append(asked.limit("norm ellipsoid (tighter)", tighter, r, note))
-    if box is not None and ellipsoid is not None:
-        both = BoxEllipsoid(box, ellipsoid, source=f"{box.source} and {ellipsoid.source}")
-        found.append(asked.limit("box and norm ellipsoid", both, r, f"{used}; more {sampled}"))
+        if box is not None:
+            both = BoxEllipsoid(box, ellipsoid, source=f"{box.source} and {ellipsoid.source}")
+            found.append(asked.limit("box and norm ellipsoid", both, r, f"{used}; {sampled}"))
     return found
-
-
-def _hidden_radius(box: Box | None, ellipsoid: Ellipsoid | None, radius: float | None) -> tuple[float, str]:
-    """Return r and its origin: measured if there are samples, else that of the norm ellipsoid."""
-    measured = "the largest |coordinate| of the sampled hidden states"
-    if radius is not None:
-        return checks.positive("hidden radius", radius), measured
-    if box is not None:
-        return checks.positive("largest |coordinate| of the hidden box", box.radius), measured
-    assert ellipsoid is not None
-    r = checks.positive("largest |coordinate| of the norm ellipsoid", ellipsoid.radius)
-    return r, "the largest |coordinate| of the norm ellipsoid (no samples)"
 
 
 def _input_limits(asked: _Asked, width: int, box: Box | None, radius: float | None) -> list[Limit]:

@@ -33,7 +33,7 @@ def test_sentences_say_the_result_without_theory() -> None:
         "of 12 tokens, of 4,096 that there are. Every text of up to 1 token can be produced; longer ones "
         "only in part."
     )
-    assert "After all 1,000 prompts of one token the model goes on in 240 different ways" in one
+    assert "prompts of one token without a start token the model goes on in 240 different ways" in one
     assert "follows 5 prompts (0.5 %)" in one
     assert "500 random prompts of 2 tokens" in two
     assert "at least about 40 million" in two

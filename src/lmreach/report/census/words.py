@@ -8,6 +8,12 @@ from lmreach.results.census import Census, GridCount, TokenCount
 
 __all__ = ["sentences"]
 
+_START = {
+    "none": "without a start token",
+    "before": "after the start token",
+    "after": "followed by the start token",
+}
+
 
 def sentences(census: Census) -> list[str]:
     """Say the result, one sentence per entry."""
@@ -40,8 +46,8 @@ def _token_sentence(entry: TokenCount) -> str:
     kind = "one token" if entry.prompt_tokens == 1 else f"{entry.prompt_tokens} tokens"
     tried = f"all {number(prompts)}" if entry.complete else f"{number(prompts)} random"
     text = (
-        f"After {tried} prompts of {kind} the model goes on in {number(int(last.distinct))} different "
-        f"ways ({length} tokens each)"
+        f"After {tried} prompts of {kind} {_START[entry.bos]} the model goes on in "
+        f"{number(int(last.distinct))} different ways ({length} tokens each)"
     )
     if last.top:
         best = last.top[0]

@@ -7,7 +7,7 @@ resumed run does not measure it again.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lmreach.config import Bos, StudyConfig
+from lmreach.config import StudyConfig
 from lmreach.engine.clock import Clock
 from lmreach.engine.store import Store
 from lmreach.errors import InputError
@@ -89,7 +89,7 @@ class Sections:
         return read_cells(kept["found"])
 
     def census(self) -> Census | None:
-        """Count the outputs of one-token prompts."""
+        """Count the outputs of one-token prompts, with the start token that the cramming has."""
         kept = read_census(self.store.meta("census_of_tokens"))
         if kept is not None:
             return kept
@@ -101,10 +101,10 @@ class Sections:
             self._left_out("census of outputs", "no time was left")
             return None
         self.say("counting the outputs of one-token prompts")
-        bos: Bos = "none" if self.model.facts.bos_id is None else "before"
+        cram = self.config.cram
         try:
             counted = census_section(
-                self.model, budget_s=seconds, bos=bos, seed=self.config.cram.seed, stop=self.clock.over
+                self.model, budget_s=seconds, bos=cram.bos, seed=cram.seed, stop=self.clock.over
             )
         except PassStopped:
             self._left_out("census of outputs", "no prompts were through within its share of the budget")

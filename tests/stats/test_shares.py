@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lmreach.errors import InputError
-from lmreach.stats.shares import cell_shares, gini, unhit_limit
+from lmreach.stats.shares import cell_shares, unhit_limit
 
 COUNTS = st.lists(st.integers(0, 50), min_size=1, max_size=30).filter(sum)
 
@@ -54,25 +54,11 @@ def test_intervals_are_those_of_beta_quantiles(counts: list[int]) -> None:
 def test_summary_against_slow_counting(counts: list[int]) -> None:
     summary = cell_shares(np.array(counts)).summary()
     total, cells = sum(counts), len(counts)
-    heaviest = sorted(counts, reverse=True)
-    slow = next(k for k in range(1, cells + 1) if sum(heaviest[:k]) * 5 >= total * 4)
-    assert summary.holders_80 == slow
-    pairs = sum(abs(a - b) for a in counts for b in counts)
-    assert summary.gini == pytest.approx(pairs / (2 * cells * total), abs=1e-12)
     assert summary.hit == sum(c > 0 for c in counts)
     assert summary.unseen_mass == counts.count(1) / total
-    ranks = [step["rank"] for step in summary.ranks]
-    assert ranks[0] == 1
-    assert ranks[-1] == summary.hit
-    assert [step["share"] * total for step in summary.ranks] == pytest.approx(
-        [heaviest[r - 1] for r in ranks]
-    )
+    assert 0 <= summary.gini <= (cells - 1) / cells + 1e-12
+    assert 1 <= summary.holders_80 <= cells
     json.dumps(asdict(summary), allow_nan=False)
-
-
-def test_gini_of_the_extremes() -> None:
-    assert gini(np.ones(10)) == pytest.approx(0, abs=1e-15)
-    assert gini(np.array([0, 0, 0, 7])) == pytest.approx(3 / 4)
 
 
 def test_good_turing_foretells_the_next_states() -> None:
@@ -93,8 +79,9 @@ def test_rank_plot_stays_small() -> None:
 def test_words_say_what_was_not_seen() -> None:
     said = cell_shares(np.array([9_000, 999, 1, 0])).summary().words()
     assert said == (
-        "3 of 4 cells were hit by 10,000 states; 80 % of the states lie in 1 cell (25 %); Gini 0.700; "
-        "without a hit: 1 cell, about 0.01 % of the measure together, each below 3.0e-04 (95 %)"
+        "3 of 4 cells were hit by 10,000 states; 80 % of the measure lies in at most 1 cell (25 %); "
+        "Gini at least 0.700; without a hit: 1 cell, about 0.01 % of the measure together, each below "
+        "3.0e-04 (95 %)"
     )
 
 
@@ -118,5 +105,36 @@ def test_bad_levels_are_refused() -> None:
         cell_shares(np.array([1]), confidence=1.0)
     with pytest.raises(InputError):
         unhit_limit(0)
-    with pytest.raises(InputError):
-        gini(np.zeros(3))
+
+
+def test_equal_cells_do_not_look_unequal_for_being_seen_seldom() -> None:
+    """2,207 draws over 49,152 equal cells had a Gini coefficient of 0.957 and 80 % in 1,714 cells."""
+    counts = np.random.default_rng(0).multinomial(2207, np.full(49152, 1 / 49152))
+    summary = cell_shares(counts).summary()
+    assert summary.gini < 0.03
+    assert summary.share_holding_80 > 0.78
+    assert "at most" in summary.words()
+
+
+def test_the_largest_cells_have_unbiased_shares() -> None:
+    """Of 1,000 equal cells the ten with the most hits are no larger: their shares are 1/1000 in the mean."""
+    rng = np.random.default_rng(1)
+    told, covered = [], []
+    for _ in range(200):
+        top = cell_shares(rng.multinomial(4000, np.full(1000, 1e-3))).largest(10)
+        told += top.shares.share[top.cells].tolist()
+        covered += ((top.shares.low <= 1e-3) & (top.shares.high >= 1e-3))[top.cells].tolist()
+    assert np.mean(told) == pytest.approx(1e-3, abs=4 * np.std(told) / np.sqrt(len(told)))
+    assert np.mean(covered) > 0.95
+    assert cell_shares(np.array([1, 0])).largest(1) is None
+
+
+def test_bands_of_ranks_hold_what_the_other_half_has() -> None:
+    rng = np.random.default_rng(2)
+    weights = 1 / np.arange(1, 2001)
+    weights /= weights.sum()
+    ranks = cell_shares(rng.multinomial(400_000, weights)).summary().ranks
+    assert ranks[0]["rank"] == 1
+    for one in ranks[:20]:
+        assert one["low"] <= one["share"] <= one["high"]
+        assert one["share"] == pytest.approx(weights[one["rank"] - 1], rel=0.25)

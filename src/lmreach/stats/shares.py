@@ -11,11 +11,14 @@ from jaxtyping import Float, Int
 
 from lmreach.errors import InputError, problem
 from lmreach.stats.accessibility import check_confidence
+from lmreach.stats.held_out import concentration, halves
 from lmreach.stats.survival import clopper_pearson
 
-__all__ = ["CellShares", "ShareSummary", "cell_shares", "gini", "unhit_limit"]
+__all__ = ["CellShares", "Largest", "ShareSummary", "cell_shares", "unhit_limit"]
 
 _RANKS = 60
+# Splits of the draws are the same for the same counts.
+_SPLIT_SEED = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +61,7 @@ class CellShares:
     def summary(self) -> "ShareSummary":
         """Return the numbers about all cells together."""
         hit = int((self.counts > 0).sum())
-        heaviest = np.sort(self.counts)[::-1]
-        # In whole numbers: 80 % of N states is reached where 5 * hits >= 4 * N.
-        holders = int((5 * np.cumsum(heaviest) < 4 * self.samples).sum()) + 1
+        held = concentration(self.counts, np.random.default_rng(_SPLIT_SEED))
         singles, doubles = int((self.counts == 1).sum()), int((self.counts == 2).sum())
         return ShareSummary(
             cells=self.counts.size,
@@ -71,12 +72,33 @@ class CellShares:
             hit_twice=doubles,
             unseen_mass=singles / self.samples,
             unhit_limit=unhit_limit(self.samples, self.confidence),
-            gini=gini(self.counts),
-            holders_80=holders,
-            share_holding_80=holders / self.counts.size,
+            gini=held.gini,
+            holders_80=held.holders_80,
+            share_holding_80=held.holders_80 / self.counts.size,
             confidence=self.confidence,
             ranks=_rank_plot(self),
         )
+
+    def largest(self, most: int) -> "Largest | None":
+        """Return the cells with the most hits in one half of the draws, with their shares in the other half.
+
+        Cells are not picked and measured by the same draws: the luckiest would look larger than they are.
+        None where a half has no draws.
+        """
+        picked, measured = halves(self.counts, np.random.default_rng(_SPLIT_SEED))
+        if not (picked.any() and measured.any()):
+            return None
+        order = np.argsort(-picked, kind="stable")[:most]
+        cells = order[picked[order] > 0]
+        return Largest(cells, cell_shares(measured, confidence=self.confidence))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Largest:
+    """Cells that one half of the draws picked, the largest first, and their shares from the other half."""
+
+    cells: Int[np.ndarray, " k"]
+    shares: CellShares
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +119,13 @@ class ShareSummary:
     unhit_limit
         One-sided upper limit of the share of a single cell without a hit: 1 - (1 - confidence)^(1/N).
     gini
-        Of the estimated shares: 0 if all are equal, (V - 1) / V if one cell holds all. Below about ten
-        samples a cell it is too high, since chance makes equal shares look unequal.
+        Of the shares, at least: 0 if all are equal, (V - 1) / V if one cell holds all.
     holders_80, share_holding_80
-        Smallest number of cells that hold 80 % of the states, and that number / V.
+        Number of cells that hold 80 % of the measure, at most, and that number / V. Both from cells ranked
+        by one half of the states and measured with the other (`stats.held_out`).
     ranks
-        Log-spaced ranks (1 is the largest cell) among hit cells, each with share and interval; for a plot.
+        Log-spaced bands of ranks (1 is the largest cell) by the hits in one half, each at its middle rank,
+        with the mean share of its cells and interval from the other half; for a plot.
     """
 
     cells: int
@@ -123,8 +146,8 @@ class ShareSummary:
         """Return the result as a person would say it."""
         text = (
             f"{self.hit:,} of {_cells(self.cells)} {'was' if self.cells == 1 else 'were'} hit by "
-            f"{self.samples:,} states; 80 % of the states lie in {_cells(self.holders_80)} "
-            f"({100 * self.share_holding_80:.3g} %); Gini {self.gini:.3f}"
+            f"{self.samples:,} states; 80 % of the measure lies in at most {_cells(self.holders_80)} "
+            f"({100 * self.share_holding_80:.3g} %); Gini at least {self.gini:.3f}"
         )
         if self.hit == self.cells:
             return text
@@ -183,18 +206,6 @@ def unhit_limit(samples: int, confidence: float = 0.95) -> float:
     return -math.expm1(math.log1p(-confidence) / samples)
 
 
-def gini(weights: Int[np.ndarray, " V"] | Float[np.ndarray, " V"]) -> float:
-    """Return the Gini coefficient of weights >= 0, zeros included: sum_i (2i - V - 1) w_(i) / (V sum w)."""
-    ordered = np.sort(np.asarray(weights, dtype=np.float64))
-    count, total = ordered.size, ordered.sum()
-    if count == 0 or not (ordered[0] >= 0 and 0 < total < math.inf):
-        raise InputError(
-            problem("finite weights of at least 0, one above it", f"sum {total:g}", "count again")
-        )
-    ranks = 2.0 * np.arange(1, count + 1) - count - 1
-    return float(max(0.0, ranks @ ordered / (count * total)))
-
-
 def _cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count:,} cells"
 
@@ -205,15 +216,24 @@ def _mass(singles: int, samples: int) -> str:
 
 
 def _rank_plot(shares: CellShares) -> tuple[dict[str, float], ...]:
-    order = np.argsort(-shares.counts, kind="stable")
-    hit = int((shares.counts > 0).sum())
-    ranks = np.unique(np.geomspace(1, hit, _RANKS).round().astype(np.int64))
+    """Return the mean share of cells in bands of ranks, up to the first band without a hit."""
+    picked, measured = halves(shares.counts, np.random.default_rng(_SPLIT_SEED))
+    order = np.argsort(-picked, kind="stable")
+    seen, states = int((picked > 0).sum()), int(measured.sum())
+    if not (seen and states):
+        return ()
+    ends = np.unique(np.geomspace(1, seen, _RANKS).round().astype(np.int64))
+    starts = np.append(0, ends[:-1])
+    hits = np.array([measured[order[a:b]].sum() for a, b in zip(starts, ends, strict=True)])
+    low, high = clopper_pearson(hits.astype(float), np.full(hits.size, float(states)), shares.confidence)
+    cells = ends - starts
+    kept = range(int((hits == 0).argmax()) if (hits == 0).any() else hits.size)
     return tuple(
         {
-            "rank": int(rank),
-            "share": float(shares.share[cell]),
-            "low": float(shares.low[cell]),
-            "high": float(shares.high[cell]),
+            "rank": round(math.sqrt((starts[k] + 1) * ends[k])),
+            "share": float(hits[k] / states / cells[k]),
+            "low": float(low[k] / cells[k]),
+            "high": float(high[k] / cells[k]),
         }
-        for rank, cell in zip(ranks, order[ranks - 1], strict=True)
+        for k in kept
     )

@@ -27,9 +27,10 @@ def rank_figure(shares: Shares) -> Figure | None:
         f" cell to {points[-1]['share']:.2g} at rank {points[-1]['rank']:,} of {int(cells):,}."
     )
     caption = (
-        f"Cells in order of their hits among {samples:,} states ({shares.measure_words}); bars are"
-        " 95 % intervals of single cells. Ranks are those of the sample, so the smallest cells shown are the"
-        " lucky ones of their kind. A cell without a hit lies below the dashed line, it has no share of zero."
+        f"Cells in order of their hits in one half of {samples:,} states ({shares.measure_words}),"
+        " in bands of ranks; dots are mean shares in a band from the other half, bars their 95 % intervals,"
+        " so no cell is shown large for being lucky. A cell without a hit lies below the dashed line, it has"
+        " no share of zero."
     )
     wide = _chart(points, float(cells), float(limit), *_WIDE)
     narrow = _chart(points, float(cells), float(limit), *_NARROW)

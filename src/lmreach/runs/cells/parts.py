@@ -41,7 +41,7 @@ from lmreach.results.cells import (
 )
 from lmreach.runs.model_limits import model_limits
 from lmreach.stats.refined import cell_limit, draw_unigram, hit_cells, mean_log_share, slope_ratio
-from lmreach.stats.shares import cell_shares
+from lmreach.stats.shares import Largest, cell_shares
 
 __all__ = [
     "default_samples",
@@ -145,7 +145,7 @@ def shares_record(
     samples
         States; None: `default_samples`.
     largest
-        Number of cells listed, the largest first.
+        Number of cells listed, the largest first by one half of the states, with shares from the other.
     say, stop
         As in `lmreach.experiments.cells.shares.count_cells`.
 
@@ -164,7 +164,7 @@ def shares_record(
     )
     shares = cell_shares(counted.counts)
     summary = shares.summary()
-    order = np.argsort(-shares.counts, kind="stable")[:largest]
+    top = shares.largest(largest)
     return Shares.from_object(
         summary,
         measure=measure.name,
@@ -174,18 +174,14 @@ def shares_record(
         seed=counted.seed,
         decided_in_float64=counted.close,
         hit_mean_log_share=hit_cells(counted.counts).mean_log_share,
-        largest=[
-            CellShare(
-                id=int(decoder.ids[cell]),
-                text=model.text([int(decoder.ids[cell])]),
-                share=float(shares.share[cell]),
-                low=float(shares.low[cell]),
-                high=float(shares.high[cell]),
-            )
-            for cell in order
-            if shares.counts[cell]
-        ],
+        largest=[] if top is None else [_large_cell(model, decoder, top, i) for i in top.cells.tolist()],
     )
+
+
+def _large_cell(model: LoadedModel, decoder: Decoder, top: Largest, cell: int) -> CellShare:
+    token = int(decoder.ids[cell])
+    share, low, high = (float(one[cell]) for one in (top.shares.share, top.shares.low, top.shares.high))
+    return CellShare(id=token, text=model.text([token]), share=share, low=low, high=high)
 
 
 def rare_record(

@@ -311,8 +311,8 @@ def test_longer_starts_are_longer(random_model) -> None:
 
 def test_one_sound_start_is_enough() -> None:
     """A string fails only if no start of its stays a number."""
-    broken = CramResult(0, 0, "non_finite", None, None, 0, 5)
-    sound = CramResult(0, 0, "spent", None, None, 0, 60)
+    broken = CramResult(0, 0, "non_finite", None, None, None, 0, 5)
+    sound = CramResult(0, 0, "spent", None, None, None, 0, 60)
     assert engine._better(broken, sound).outcome == engine._better(sound, broken).outcome == "spent"
     assert engine._better(replace(broken, reach=3), sound).reach == 3
     assert engine._better(broken, broken).outcome == "non_finite"

@@ -86,7 +86,7 @@ def test_less_time_gives_a_smaller_probe_and_hardly_any_gives_none(random_model,
             clock[0] += len(ids) / 8
             on_step(None)
         sizes.append((len(ids), round((clock[0] - before) * 8 / len(ids))))
-        return [CramResult(i, 3, "spent", None, None, 0, 1) for i in range(len(ids))]
+        return [CramResult(i, 3, "spent", None, None, None, 0, 1) for i in range(len(ids))]
 
     monkeypatch.setattr(module, "cram", cram)
     monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmreach.engine.lock import WriterLock
-from lmreach.engine.store import Proof, Store, read_certificate
+from lmreach.engine.store import Proof, Store, read_tensors
 from lmreach.errors import OutputError
 
 
@@ -55,13 +55,14 @@ def test_certificates_come_back_bit_for_bit(tmp_path: Path, rng: np.random.Gener
         store.add("k", "cell", {"reach": 4}, Proof(vectors, ids, {"claim": "emits"}))
         path = store.certificate_path("k")
         assert store.proofs() == {"k": hashlib.sha256(path.read_bytes()).hexdigest()}
-    found, found_ids, claim = read_certificate(path)
+    tensors, found_ids, claim = read_tensors(path)
+    found = tensors["vectors"]
     np.testing.assert_array_equal(found, vectors)
     np.testing.assert_array_equal(found_ids, ids)
     assert claim == {"claim": "emits"}
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(OutputError, match="certificate"):
-        read_certificate(path)
+        read_tensors(path)
 
 
 def test_a_proof_is_there_before_its_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

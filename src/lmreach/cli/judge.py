@@ -24,6 +24,7 @@ def judge(
     prefix: Annotated[str, Parameter(help="Text before the vectors.")] = "",
     suffix: Annotated[str, Parameter(help="Text between the vectors and the output.")] = "",
     limit_dtype: Annotated[str, Parameter(help="Number format whose roundoff sets eps.")] = "float16",
+    within: Annotated[str, Parameter(help="What they are held to, as in cram --within: box, int4, ...")] = "",
     load: Load = LoadConfig(),
     json: Json = False,
 ) -> int:
@@ -34,11 +35,13 @@ def judge(
     vectors
         A .npy or .safetensors file of shape (m, d), or the folder of a PEFT prompt-tuning adapter.
     """
+    from lmreach.config.within import canonical
     from lmreach.maths.precision import number_format
     from lmreach.runs.certificates.judge import judge as run_judge
     from lmreach.runs.certificates.judge import read_target, read_vectors
 
     number_format(limit_dtype)
+    within = canonical(within)
     given, stored_bits = read_vectors(Path(vectors))
     from lmreach.models.frame import frame_of
     from lmreach.models.load import load as load_model
@@ -52,6 +55,7 @@ def judge(
         frame=frame_of(loaded, bos, prefix, suffix),
         run=None if run is None else Path(run),
         limit_dtype=limit_dtype,
+        within=within,
     )
     if json:
         print(dumps(found.model_dump(mode="json"), indent=1, allow_nan=False))

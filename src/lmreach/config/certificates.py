@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from cyclopts import Parameter
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from lmreach.config.load import Load, LoadConfig
 from lmreach.config.settings import Bos, File, Settings
+from lmreach.config.within import canonical
 
 __all__ = ["JudgeConfig", "VerifyConfig"]
 
@@ -20,6 +21,11 @@ class JudgeConfig(Settings):
     prefix: str = Field(default="", description="text before the vectors")
     suffix: str = Field(default="", description="text between the vectors and the output")
     limit_dtype: str = Field(default="float16", description="number format whose roundoff sets eps")
+    within: Annotated[str, BeforeValidator(canonical)] = Field(
+        default="",
+        description="what the vectors are held to, as in 'lmreach cram --within'; they are refused where "
+        "they are not, and compared with the limit of that very set",
+    )
 
 
 class VerifyConfig(Settings):

@@ -22,7 +22,7 @@ from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.copying import CopyConfig
 from lmreach.engine.folder import claim, read_json, set_aside, write_json
 from lmreach.engine.lock import WriterLock
-from lmreach.engine.store import LEDGER, Store, read_certificate
+from lmreach.engine.store import LEDGER, Store, read_tensors
 from lmreach.errors import OutputError, problem
 from lmreach.identity import require_same
 
@@ -478,7 +478,7 @@ def _of_an_older_run(store: Store) -> Envelope | None:
             return Envelope(kind, 0, "", config, command, fingerprint, started)
     for path in store.certificates():  # an answer to --is-reachable, which kept nothing else
         with suppress(OutputError):
-            _, ids, claim_ = read_certificate(path)
+            _, ids, claim_ = read_tensors(path)
             text = "ids:" + ",".join(map(str, ids.tolist()))
             model = claim_.get("model", "")
             config = ReachableConfig(model=model, text=text, bos=claim_.get("bos", "none"))  # type: ignore[arg-type]

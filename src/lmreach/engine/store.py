@@ -24,7 +24,7 @@ from lmreach.engine.lock import WriterLock
 from lmreach.errors import OutputError, problem
 from lmreach.files import sweep, unwritable, write_whole
 
-__all__ = ["LEDGER", "Proof", "Store", "read_certificate"]
+__all__ = ["LEDGER", "Proof", "Store", "read_tensors"]
 
 LEDGER = "store.sqlite"
 LEDGER_VERSION = 1
@@ -65,16 +65,19 @@ class Proof:
         What they emit, shape (n,).
     claim
         What is claimed of them, all as text.
+    stored
+        What is kept in place of the vectors where they are held to a format, by name. None: the vectors.
     """
 
     vectors: Float[np.ndarray, "m d"]
     ids: Int[np.ndarray, " n"]
     claim: dict[str, str]
+    stored: dict[str, np.ndarray] | None = None
 
     def as_bytes(self) -> bytes:
         """Return the content of the certificate file."""
-        vectors = np.ascontiguousarray(self.vectors, dtype=np.float32)
-        return save({"vectors": vectors, "ids": self.ids.astype(np.int64)}, metadata=self.claim)
+        stored = self.stored or {"vectors": np.ascontiguousarray(self.vectors, dtype=np.float32)}
+        return save({**stored, "ids": self.ids.astype(np.int64)}, metadata=self.claim)
 
 
 class Store:
@@ -245,8 +248,8 @@ class Store:
                 yield from self._db.execute(f"{select} WHERE key IN ({marks})", part).fetchall()
 
 
-def read_certificate(path: Path) -> tuple[Float[np.ndarray, "m d"], Int[np.ndarray, " n"], dict[str, str]]:
-    """Return vectors, ids and claim of a certificate file.
+def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], Int[np.ndarray, " n"], dict[str, str]]:
+    """Return what a certificate file keeps of its vectors, by name, the ids, and the claim.
 
     Raises
     ------
@@ -255,7 +258,10 @@ def read_certificate(path: Path) -> tuple[Float[np.ndarray, "m d"], Int[np.ndarr
     """
     try:
         with safe_open(path, framework="numpy") as file:
-            return file.get_tensor("vectors"), file.get_tensor("ids"), dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
+            if len(tensors) < 2 or "ids" not in tensors:
+                raise SafetensorError(f"tensors {', '.join(sorted(tensors)) or 'none'}")
+            return tensors, tensors.pop("ids"), dict(file.metadata() or {})
     except (SafetensorError, OSError) as error:
         raise OutputError(
             problem(

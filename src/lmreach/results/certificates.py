@@ -17,8 +17,9 @@ class Verdict(Result):
     cell
         Target kind and m.
     status
-        ``held``: greedy decoding at batch 1 emitted every id, with a top-two gap above 0 at every step, both
-        in the run's dtype and in float32, and so did every row of a batch of eight in the run's dtype;
+        ``held``: the vectors are members of the set that the run was held to, if any, and greedy decoding at
+        batch 1 emitted every id, with a top-two gap above 0 at every step, both in the run's dtype and in
+        float32, and so did every row of a batch of eight in the run's dtype;
         ``fragile``: some of these failed; ``failed``: neither dtype emitted it at batch 1.
     emitted, emitted_float32, emitted_in_batch
         Tokens emitted in the run's dtype, in float32, and in the run's dtype by the worst row of a batch.

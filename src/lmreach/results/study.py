@@ -176,6 +176,8 @@ class Accessibility(Result):
     ----------
     protocol_note
         What must be said beside any number of a protocol that is there for comparison. Empty: nothing.
+    within
+        What the vectors were held to; the limit ``within ...`` counts that very set. Empty: nothing.
     strings, finished
         Strings asked for and finished.
     limit
@@ -208,6 +210,7 @@ class Accessibility(Result):
     bos: str
     prefix: str = ""
     suffix: str = ""
+    within: str = ""
     strings: int
     finished: int
     limit: int

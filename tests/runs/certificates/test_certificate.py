@@ -9,7 +9,7 @@ from peft import PeftModel
 from safetensors.numpy import load_file
 
 from lmreach.config import CramPlan, LoadConfig, StudyConfig
-from lmreach.engine.store import Store, read_certificate
+from lmreach.engine.store import Store
 from lmreach.errors import InputError, OutputError
 from lmreach.runs.certificates.certificate import (
     decode_certificate,
@@ -18,6 +18,7 @@ from lmreach.runs.certificates.certificate import (
     load_for,
     open_certificate,
 )
+from lmreach.runs.certificates.stored import read_certificate
 from lmreach.runs.certificates.verify import quantised_summary, verify_run
 from lmreach.runs.study.run import run_study
 
@@ -93,7 +94,7 @@ def test_a_start_token_before_the_vectors_is_no_adapter(
 ) -> None:
     vectors, ids, claim = read_certificate(longest)
     certificate = type(open_certificate(longest))(
-        vectors, ids, {**claim, "bos": "before"}, "builtin:random", LoadConfig()
+        vectors, ids, {**claim, "bos": "before"}, "builtin:random", LoadConfig(), {"vectors": vectors}
     )
     with pytest.raises(InputError, match="safetensors"):
         export_peft(certificate, random_model, tmp_path / "adapter")

@@ -9,11 +9,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from lmreach.config import CramPlan, StudyConfig
-from lmreach.engine.store import Proof, Store, read_certificate
+from lmreach.engine.store import Proof, Store
 from lmreach.errors import InputError, ModelError, OutputError
 from lmreach.experiments.cramming import start_cache
 from lmreach.experiments.cramming.start_scale import StartScale
 from lmreach.progress import Silent
+from lmreach.runs.certificates.stored import read_certificate
 from lmreach.runs.certificates.verify import verify_run
 from lmreach.runs.study import search
 from lmreach.runs.study.run import resume_study, run_study

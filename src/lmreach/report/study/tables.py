@@ -164,7 +164,8 @@ def _how(record: Accessibility) -> str:
     protocol = record.protocol
     if words.is_published([record]):
         protocol = words.PUBLISHED_LABEL
-    return f"{protocol}, {_start(record.bos)}{texts}, {limit}"
+    held = f", within {record.within}" if record.within else ""
+    return f"{protocol}, {_start(record.bos)}{texts}{held}, {limit}"
 
 
 def _confidence(results: AnyResults) -> str:

@@ -10,7 +10,6 @@ from jaxtyping import Int
 
 from lmreach.config import CramPlan
 from lmreach.engine.run import open_run
-from lmreach.engine.store import read_certificate
 from lmreach.errors import InputError, problem
 from lmreach.experiments.census.reachable import (
     Answer,
@@ -23,6 +22,7 @@ from lmreach.experiments.census.reachable import (
 from lmreach.identity import same_model
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
+from lmreach.runs.certificates.stored import read_certificate
 from lmreach.runs.study.search import prepare
 
 __all__ = ["is_reachable"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from safetensors.numpy import save
+from safetensors.torch import save
 
 from lmreach.config import Bos, LoadConfig
 from lmreach.engine.run import RunKind, open_run
-from lmreach.engine.store import LEDGER, read_certificate
+from lmreach.engine.store import LEDGER, read_tensors
 from lmreach.errors import InputError, OutputError, problem
 from lmreach.files import write_whole
 from lmreach.identity import require_same
@@ -20,6 +20,7 @@ from lmreach.models.decode import Decoded, greedy
 from lmreach.models.frame import frame_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.runs.certificates.stored import read_certificate
 
 WITH_CERTIFICATES = (RunKind.STUDY, RunKind.REACHABLE)
 """Kinds of runs that claim what vectors emit."""
@@ -41,6 +42,8 @@ class Certificate:
         What to load: as given, else as the run did.
     config
         How to load it.
+    stored
+        What the certificate keeps of the vectors: themselves, or the bit patterns of their format.
     """
 
     vectors: Float[np.ndarray, "m d"]
@@ -48,6 +51,7 @@ class Certificate:
     claim: dict[str, str]
     model: str
     config: LoadConfig
+    stored: dict[str, np.ndarray]
 
     @property
     def bos(self) -> Bos:
@@ -80,10 +84,13 @@ def open_certificate(path: Path, model: str | None = None) -> Certificate:
             problem("a certificate file", f"'{path}', which is none", "see the certificates folder of a run")
         )
     vectors, ids, claim = read_certificate(path)
+    stored = read_tensors(path)[0]
     run = path.resolve().parent.parent
     if (run / LEDGER).is_file():
         begun = open_run(run)
-        return Certificate(vectors, ids, claim, model or begun.envelope.config.model or "", begun.load)
+        return Certificate(
+            vectors, ids, claim, model or begun.envelope.config.model or "", begun.load, stored
+        )
     if model is None:
         named = claim.get("model", "an unknown model")
         raise InputError(
@@ -91,7 +98,7 @@ def open_certificate(path: Path, model: str | None = None) -> Certificate:
                 "a certificate inside its run, or --model", "neither", f"pass --model; it speaks of {named}"
             )
         )
-    return Certificate(vectors, ids, claim, model, LoadConfig())
+    return Certificate(vectors, ids, claim, model, LoadConfig(), stored)
 
 
 def _only_one(folder: Path) -> Path:
@@ -173,7 +180,7 @@ def export_peft(certificate: Certificate, model: LoadedModel, folder: Path) -> P
     return _write(
         folder,
         "adapter_model.safetensors",
-        {"prompt_embeddings": certificate.vectors},
+        {"prompt_embeddings": _in_its_dtype(certificate)[0]},
         {**certificate.claim, "format": "pt"},
         {"adapter_config.json": json.dumps(layout, indent=1) + "\n"},
     )
@@ -182,22 +189,35 @@ def export_peft(certificate: Certificate, model: LoadedModel, folder: Path) -> P
 def export_safetensors(certificate: Certificate, folder: Path) -> Path:
     """Write vectors and ids as plain safetensors with the claim as metadata.
 
+    Vectors of float16 or bfloat16 are written in that dtype; of other formats, what the certificate keeps
+    (bit patterns, their scale in the metadata) stands beside the vectors in float32.
+
     Raises
     ------
     OutputError
         The folder cannot be written.
     """
-    tensors = {"vectors": certificate.vectors, "ids": certificate.ids}
+    vectors, kept = _in_its_dtype(certificate)
+    beside = {} if kept else {k: torch.from_numpy(v) for k, v in certificate.stored.items() if k != "vectors"}
+    tensors = {"vectors": vectors, "ids": torch.from_numpy(certificate.ids), **beside}
     return _write(folder, "vectors.safetensors", tensors, certificate.claim, {})
 
 
+def _in_its_dtype(certificate: Certificate) -> tuple[torch.Tensor, bool]:
+    """Return the vectors in the dtype they were held to, and whether there is one: else they are float32."""
+    vectors, within = torch.from_numpy(certificate.vectors), certificate.claim.get("within", "")
+    if within in ("float16", "bfloat16"):
+        return vectors.to(getattr(torch, within)), True
+    return vectors, False
+
+
 def _write(
-    folder: Path, name: str, tensors: dict[str, np.ndarray], claim: dict[str, str], texts: dict[str, str]
+    folder: Path, name: str, tensors: dict[str, torch.Tensor], claim: dict[str, str], texts: dict[str, str]
 ) -> Path:
     remedy = "choose another --out"
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise OutputError(problem("a new or empty folder", f"'{folder}'", remedy))
-    content = save({key: np.ascontiguousarray(value) for key, value in tensors.items()}, claim)
+    content = save({key: value.contiguous() for key, value in tensors.items()}, claim)
     write_whole(folder / name, content, remedy=remedy)
     for text_name, text in texts.items():
         write_whole(folder / text_name, text, remedy=remedy)

@@ -9,8 +9,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from lmreach.config.within import parse_within
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.information import target_bits
+from lmreach.experiments.cramming.regions.base import VectorSet
+from lmreach.experiments.cramming.regions.build import held_by
 from lmreach.experiments.targets import files as target_files
 from lmreach.identity import require_same
 from lmreach.models.decode import emitted_prefix, greedy
@@ -18,6 +21,7 @@ from lmreach.models.frame import NO_FRAME, PromptFrame
 from lmreach.models.loaded import LoadedModel
 from lmreach.results import StudyResults, open_results
 from lmreach.results.certificates import JudgedCurve, JudgedLimit, Judgement
+from lmreach.runs.held_limit import held_limit
 from lmreach.runs.model_limits import model_limits
 from lmreach.stats.information import Information
 
@@ -116,6 +120,7 @@ def judge(
     frame: PromptFrame = NO_FRAME,
     run: Path | None = None,
     limit_dtype: str = "float16",
+    within: str = "",
 ) -> Judgement:
     """Judge vectors by what greedy decoding makes of them.
 
@@ -131,11 +136,14 @@ def judge(
         Fixed ids around the vectors.
     run
         Folder of a study on the same model: its curves are what the vectors are compared with.
+    within
+        What the vectors are held to, see `lmreach.config.within`; its own limit stands among the others.
 
     Raises
     ------
     InputError
-        Vectors of another width than the model's, or more of them than its context holds.
+        Vectors of another width than the model's, more of them than its context holds, or vectors outside
+        of ``within``.
     OutputError
         The run is of another model.
     """
@@ -143,6 +151,7 @@ def judge(
     context, whole = model.facts.context, len(ids)
     if context is not None:
         ids = ids[: max(1, context - len(vectors) - frame.length)]
+    set_of = held_by(parse_within(within), model, _of_width(model, given)) if within else None
     emission = emitted_prefix(model, given, ids, frame=frame)
     wanted, emitted = None, None
     if emission.reach < len(ids):
@@ -164,21 +173,32 @@ def judge(
         bits_without=bits.without,
         bits_with=bits.with_vectors,
         bits_per_coordinate=bits.gained / (m * d),
-        bits_vectors=held.bits_vectors,
+        bits_vectors=held.bits_vectors if set_of is None else round(m * set_of.bits),
         bits_ids=held.bits_ids,
-        limits=_limits(model, emission.reach, m, limit_dtype),
+        limits=_limits(model, emission.reach, m, limit_dtype, set_of),
         curve=() if run is None else _curve(model, run, emission.reach, m),
     )
 
 
-def _limits(model: LoadedModel, reach: int, m: int, dtype: str) -> tuple[JudgedLimit, ...]:
+def _of_width(model: LoadedModel, vectors: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+    d = model.facts.width
+    if vectors.shape[1] != d:
+        got = f"{vectors.shape[1]}"
+        raise InputError(problem(f"vectors of width {d}", got, "use this model's own vectors"))
+    return vectors
+
+
+def _limits(
+    model: LoadedModel, reach: int, m: int, dtype: str, held: VectorSet | None
+) -> tuple[JudgedLimit, ...]:
+    own = () if held is None else (held_limit(held, vocab=model.facts.usable),)
     return tuple(
         JudgedLimit.from_object(
             limit,
             longest_fully_possible=limit.longest_fully_possible(m),
             reached_share=reach / (m * limit.tokens_per_vector),
         )
-        for limit in model_limits(model, dtype=dtype)
+        for limit in (*own, *model_limits(model, dtype=dtype))
     )
 
 

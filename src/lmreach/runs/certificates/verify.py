@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,9 +14,11 @@ from jaxtyping import Float, Int
 from lmreach.config import LoadConfig, StudyConfig
 from lmreach.config.census import ReachableConfig
 from lmreach.engine.run import Run, open_run
-from lmreach.engine.store import Store, read_certificate
+from lmreach.engine.store import Store
 from lmreach.errors import LmreachError, OutputError, problem
 from lmreach.experiments.cramming.quantise import FORMATS, quantise
+from lmreach.experiments.cramming.regions.base import VectorSet
+from lmreach.experiments.cramming.regions.build import describe, held_to
 from lmreach.models.decode import emitted_prefix, greedy_batch
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.frame import PromptFrame, frame_of
@@ -25,6 +27,7 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.results.certificates import Quantised, Verdict
 from lmreach.runs.certificates.certificate import WITH_CERTIFICATES
+from lmreach.runs.certificates.stored import read_certificate
 
 _COMPANY = 8  # rows of the batch in which a claim is decoded as well
 
@@ -41,6 +44,7 @@ class _Claim:
     vectors: Float[np.ndarray, "m d"] | None
     ids: Int[np.ndarray, " n"]
     why: str
+    said: dict[str, str] = field(default_factory=dict)
 
 
 def verify_run(
@@ -92,6 +96,7 @@ def verify_run(
     said = begun.check_model(model.facts.fingerprint, settings_of(model.model))
     if said is not None:
         watched.note(said)
+    claims = _members(claims, begun, model)
     wide_too = chosen.dtype != "float32"
     each = _Decoding(begun, model, watched, total=len(claims) * (2 + len(formats) + wide_too))
     emitted = [each.alone(claim) for claim in claims]
@@ -138,9 +143,10 @@ def _claims(store: Store) -> Iterator[_Claim]:
             continue
         key, claimed = trial["key"], trial["ids"][: trial["reach"]]
         vectors, ids, why = None, np.empty(0, dtype=np.int64), ""
+        said: dict[str, str] = {}
         try:
             path = store.certificate_path(key)
-            vectors, ids, _ = read_certificate(path)
+            vectors, ids, said = read_certificate(path)
         except LmreachError as error:
             why = str(error)
         else:
@@ -148,9 +154,34 @@ def _claims(store: Store) -> Iterator[_Claim]:
                 vectors, why = None, "the certificate's ids are not the trial's"
             elif key in digests and hashlib.sha256(path.read_bytes()).hexdigest() != digests[key]:
                 vectors, why = None, "the certificate is not the one that was written with the trial"
-        yield _Claim(key, trial["cell"], claimed, vectors, ids, why)
+        yield _Claim(key, trial["cell"], claimed, vectors, ids, why, said)
     if not store.keys():  # an answer to --is-reachable of older versions: a certificate without a trial
         yield from map(_by_itself, store.certificates())
+
+
+def _members(claims: list[_Claim], begun: Run, model: LoadedModel) -> list[_Claim]:
+    """Return the claims; those whose vectors are not in the set that the run was held to are not read."""
+    config = begun.envelope.config
+    if not isinstance(config, StudyConfig) or not config.cram.within:
+        return claims
+    with begun.ledger() as store:
+        search = store.meta("search") or {}
+    held = held_to(config.cram.optimiser(search.get("start_scale") or config.cram.start_scale or 1.0), model)
+    return [_member(claim, held, describe(held), model.device) for claim in claims]
+
+
+def _member(claim: _Claim, held: VectorSet, said: dict[str, str], device: torch.device) -> _Claim:
+    if claim.vectors is None:
+        return claim
+    for name, value in said.items():
+        if claim.said.get(name) != value:
+            why = f"the certificate says {name} {claim.said.get(name, 'nothing')}, the run {value}"
+            return replace(claim, vectors=None, why=why)
+    first = held.outside(torch.from_numpy(claim.vectors).to(device))
+    if first is None:
+        return claim
+    why = f"not within {held.within.text}: {first.got} at {first.text} ({first.allowed})"
+    return replace(claim, vectors=None, why=why)
 
 
 def _by_itself(path: Path) -> _Claim:

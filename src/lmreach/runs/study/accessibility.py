@@ -42,12 +42,15 @@ class Entries:
     ----------
     extents
         Where vectors lie, by the key of their trial.
+    bits_per_vector
+        That a vector is stored in: 32 a coordinate, or those of the format it is held to.
     """
 
     config: CramConfig
     facts: ModelFacts
     limits: Sequence[Limit]
     extents: Mapping[str, extent.Extent]
+    bits_per_vector: int
 
     def of(
         self, conditions: Sequence[Condition], trials: Mapping[Condition, Sequence[Trial]]
@@ -76,7 +79,7 @@ class Entries:
             n50=Interval.from_object(n50),
             curve=Columns.from_object(curve(reach, censored)),
             cliff=of_study.Cliff.from_object(fall),
-            information=_information(kept, condition.m, self.facts.width),
+            information=_information(kept, condition.m, self.facts.width, self.bits_per_vector),
         )
 
     def _lengths(self, condition: Condition, kept: Sequence[Trial]) -> Accessibility:
@@ -109,6 +112,7 @@ class Entries:
             "bos": self.config.bos,
             "prefix": self.config.prefix,
             "suffix": self.config.suffix,
+            "within": self.config.within,
             "outcomes": dict(sorted(Counter(t["outcome"] for t in kept).items())),
             "smallest_gap": min(gaps, default=None),
             "extent": _extent([self.extents[t["key"]] for t in kept if t["key"] in self.extents]),
@@ -125,7 +129,7 @@ class Entries:
             "tokens_per_vector": per_vector,
             "bits_per_coordinate": None if held is None else held.bits_per_coordinate,
             "bits_ids": None if held is None else held.bits_ids,
-            "bits_vectors": 32 * condition.m * facts.width,
+            "bits_vectors": condition.m * self.bits_per_vector,
             "ratio_to_limits": {
                 limit.name: None if per_vector is None else limit.tokens_per_vector / per_vector
                 for limit in self.limits
@@ -178,10 +182,11 @@ def _turnbull(found: PointCurve) -> of_study.Turnbull | None:
     )
 
 
-def _information(kept: Sequence[Trial], m: int, width: int) -> of_study.Information | None:
+def _information(kept: Sequence[Trial], m: int, width: int, bits: int) -> of_study.Information | None:
     """Return what the vectors tell of the prefixes that came out, on average; None without a record of it.
 
     A string of reach 0 gained nothing. Bits gained: cross-entropy without the vectors minus with them.
+    ``bits``: that a vector is stored in.
     """
     told = [trial for trial in kept if "ce_without_bits" in trial]
     if any(trial["reach"] > 0 for trial in kept if trial not in told) or not told:
@@ -198,7 +203,7 @@ def _information(kept: Sequence[Trial], m: int, width: int) -> of_study.Informat
         bits_gained=gained,
         bits_per_vector=gained / m,
         bits_per_coordinate=gained / (m * width),
-        bits_per_stored_bit=gained / (32 * m * width),
+        bits_per_stored_bit=gained / (m * bits),
         tokens_gained=sum(trial["tokens_gained"] for trial in told) / count,
         most_bits_per_coordinate=most / (m * width),
     )

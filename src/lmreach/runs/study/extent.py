@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from lmreach.engine.store import Store, read_certificate
+from lmreach.engine.store import Store
 from lmreach.errors import OutputError
+from lmreach.runs.certificates.stored import read_certificate
 
 Vector = Float[np.ndarray, " d"]
 

@@ -35,6 +35,7 @@ def _check_published(asked: CramPlan) -> None:
             ("--bos", asked.bos != "none"),
             ("--prefix", bool(asked.prefix)),
             ("--suffix", bool(asked.suffix)),
+            ("--within", bool(asked.within)),
             ("--restarts", asked.restarts != 1),
             ("--lr-end", asked.lr_end != asked.lr),
             ("--length 1", 1 in asked.length),
@@ -42,5 +43,5 @@ def _check_published(asked: CramPlan) -> None:
         if changed
     ]
     if odd:
-        wanted = "the published protocol (no start token or text, one start, a steady rate, n of at least 2)"
+        wanted = "the published protocol (any vector, nothing around it, one start, steady rate, n from 2)"
         raise InputError(problem(wanted, ", ".join(odd), "leave that out, or use --protocol fixed"))

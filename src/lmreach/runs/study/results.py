@@ -53,9 +53,12 @@ class Measured:
         Strings that were not run: for want of time, and because enough was known.
     notes
         What else was left out, and why.
+    bits_per_vector
+        That a vector is stored in.
     """
 
     limits: Sequence[Limit]
+    bits_per_vector: int
     support: HiddenSupport | None
     conditions: Sequence[Condition]
     trials: Mapping[Condition, Sequence[Trial]]
@@ -73,9 +76,8 @@ def assemble(
     config: StudyConfig, facts: ModelFacts, measured: Measured, provenance: Provenance
 ) -> StudyResults:
     """Return the whole results of a study."""
-    entries = Entries(config.cram, facts, measured.limits, measured.extents).of(
-        measured.conditions, measured.trials
-    )
+    made = Entries(config.cram, facts, measured.limits, measured.extents, measured.bits_per_vector)
+    entries = made.of(measured.conditions, measured.trials)
     whole = config.cram.protocol == "frontier"
     points = None if whole else {c: points_of(counted(own)) for c, own in measured.trials.items()}
     kinds = list(dict.fromkeys(c.target for c in measured.conditions))

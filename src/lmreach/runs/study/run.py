@@ -12,6 +12,7 @@ from lmreach.engine.clock import Clock
 from lmreach.engine.provenance import provenance
 from lmreach.engine.run import Left, RunEnd, RunKind, Writing, begin, open_run
 from lmreach.engine.store import Store
+from lmreach.experiments.cramming.regions.build import held_to
 from lmreach.maths.precision import unit_roundoff
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
@@ -20,6 +21,7 @@ from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.results.run import Provenance
 from lmreach.results.upgrade import read_search
+from lmreach.runs.held_limit import held_limit
 from lmreach.runs.model_limits import input_box, model_limits
 from lmreach.runs.study.conditions import Condition
 from lmreach.runs.study.extent import extents
@@ -126,6 +128,8 @@ class _Job:
         """Refuse what cannot be run before anything is written: every m, every target file, the format."""
         unit_roundoff(self.config.limit_dtype)
         check_protocol(self.config.cram)
+        if self.config.cram.within:
+            held_to(self.config.cram.optimiser(self.config.cram.start_scale or 1.0), self.model)
         self.strings.check()
 
     def run(self, run: Writing) -> RunEnd:
@@ -141,8 +145,12 @@ class _Job:
         rounds = self._cram(search, store)
         interrupted = self.clock.stopped()
         trials = store.trials()
+        held = None if self.config.cram.protocol == "published" else held_to(search.optimiser, self.model)
+        if held is not None and self.config.cram.within:
+            found = (*found, held_limit(held, vocab=self.model.facts.usable))
         measured = Measured(
             limits=found,
+            bits_per_vector=32 * self.model.facts.width if held is None else round(held.bits),
             support=support,
             conditions=rounds.conditions,
             trials=_by_condition(trials, rounds.conditions),

@@ -2,10 +2,11 @@
 
 import time
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import torch
 from accelerate.utils import find_executable_batch_size
 from jaxtyping import Int
 
@@ -14,6 +15,8 @@ from lmreach.engine.keys import cram_key, key_seed, occurrences, record_version
 from lmreach.engine.store import Proof, Store
 from lmreach.experiments.cramming.cram import CramResult, cram
 from lmreach.experiments.cramming.published import PublishedSettings, PublishedTrial, cram_published
+from lmreach.experiments.cramming.regions.base import VectorSet
+from lmreach.experiments.cramming.regions.build import describe, held_to
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress
 from lmreach.runs.study.conditions import Answer, Chunk
@@ -79,6 +82,11 @@ class Cramming:
     store: Store
     clock: Clock
     progress: Progress
+
+    @cached_property
+    def held(self) -> VectorSet | None:
+        """The set that vectors are held to; None: any finite vector."""
+        return held_to(self.search.optimiser, self.model) if self.search.config.within else None
 
     def run(self, chunk: Chunk) -> Finished | None:
         """Run the strings of a chunk that the ledger lacks; None: time was up before its end."""
@@ -175,7 +183,11 @@ class Cramming:
         proof = None
         if one.reach > 0:
             claimed = claim(self.model.facts, one, m=chunk.condition.m, config=self.search.config)
-            proof = Proof(one.vectors, target[: one.reach], claimed)
+            stored = None
+            if self.held is not None:
+                claimed |= describe(self.held)
+                stored = self.held.encode(torch.from_numpy(one.free))
+            proof = Proof(one.vectors, target[: one.reach], claimed, stored)
         self.store.add(key, chunk.condition.name, record, proof)
         self.progress.string(_shown(chunk), one.reach, record["outcome"])
 

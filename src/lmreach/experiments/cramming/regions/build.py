@@ -1,6 +1,7 @@
 """The set that a premise means for one model, and vectors read back from how they were stored."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -15,10 +16,12 @@ from lmreach.experiments.cramming.regions.grid import Grid, positive_scales
 from lmreach.maths.levels import levels, unpack
 from lmreach.models.loaded import LoadedModel
 
-__all__ = ["build", "describe", "held_to", "restore"]
+__all__ = ["build", "describe", "held_by", "held_to", "restore"]
 
 _CHUNK = 1 << 14  # ids looked up at once
 _UNSCALED = ("float16", "bfloat16")
+# Scales under which given vectors may be members, from the one that puts the largest at the top upward.
+_SCALES_TRIED, _SMALLEST = 24, 2.0**-120
 _TYPICAL = {"e4m3": 16.0, "e5m2": 1024.0}  # largest value over a typical coordinate's
 
 
@@ -68,6 +71,30 @@ def build(within: Within, model: LoadedModel, *, start_scale: float = 1.0) -> Ve
     grid = Grid(within, width, levels(within.format), scale, basis, model.device)
     grid.check_dtype(model.dtype)
     return grid
+
+
+def held_by(within: Within, model: LoadedModel, vectors: Float[torch.Tensor, "m d"]) -> VectorSet:
+    """Return the set for given vectors: a run's scale is the power of two under which they are members.
+
+    Raises
+    ------
+    InputError
+        They are members under none, with the first coordinate that is outside; else as `build`.
+    """
+    held = build(within, model)
+    if isinstance(held, Grid) and held.run_scale is not None and within.format not in _UNSCALED:
+        largest = float(held.free_of(vectors).abs().max())
+        least = math.frexp(max(largest, _SMALLEST) / held.levels.largest)[1] - 1
+        for power in range(least, least + _SCALES_TRIED):
+            other = replace(held, run_scale=2.0**power)
+            if other.outside(vectors) is None:
+                held = other
+                break
+        else:
+            held = replace(held, run_scale=2.0 ** (least + 1))
+        held.check_dtype(model.dtype)
+    held.check(vectors)
+    return held
 
 
 def run_scale(within: Within, rms: float) -> float:

@@ -14,7 +14,7 @@ from lmreach.errors import InputError, problem
 from lmreach.files import check_place
 
 if TYPE_CHECKING:
-    from lmreach.engine.run import RunEnd
+    from lmreach.cli.running import Ended
     from lmreach.progress import Progress
     from lmreach.results import AnyResults
     from lmreach.results.answers import ReachabilityResults
@@ -88,13 +88,11 @@ def census(
             silent=quiet or no_progress,
         )
     from lmreach.engine.provenance import command_line
-    from lmreach.runs.census.run import run_census
+    from lmreach.runs.census.call import census as run_census
 
-    folder = None if out is None else Path(out)
-    asked_of = config.model_copy(update={"model": model})
     return _watch(
         lambda progress, stop: run_census(
-            asked_of, folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
+            model, config, out=out, fresh=fresh, command=command_line(), progress=progress, stop=stop
         ),
         missing=missing,
         json=json,
@@ -155,7 +153,7 @@ def _one_question(config: CensusConfig, text: str | None) -> None:
 
 
 def _watch(
-    run: "Callable[[Progress, Callable[[], bool]], RunEnd]",
+    run: "Callable[[Progress, Callable[[], bool]], Ended]",
     *,
     missing: str | None,
     json: bool,
@@ -167,9 +165,9 @@ def _watch(
 
     ended: list[Path] = []
 
-    def kept(progress: "Progress", stop: Callable[[], bool]) -> "RunEnd":
+    def kept(progress: "Progress", stop: Callable[[], bool]) -> "Ended":
         end = run(progress, stop)
-        ended.append(end.folder)
+        ended.extend([] if end.folder is None else [end.folder])
         return end
 
     def summary(folder: Path, results: "AnyResults") -> None:

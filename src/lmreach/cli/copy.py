@@ -12,7 +12,7 @@ from lmreach.config.training import CopyKind, CopyTaskName, CopyTrainConfig
 from lmreach.errors import InputError, problem
 
 if TYPE_CHECKING:
-    from lmreach.engine.run import RunEnd
+    from lmreach.cli.running import Ended
     from lmreach.progress import Progress
     from lmreach.results import AnyResults
     from lmreach.runs.copying.run import CopyConfig
@@ -163,12 +163,17 @@ def _run(
     config: "CopyConfig", out: str | None, *, fresh: bool, json: bool, quiet: bool, no_progress: bool
 ) -> int:
     from lmreach.engine.provenance import command_line
-    from lmreach.runs.copying.run import run_copying
+    from lmreach.runs.copying.call import copy as run_copy
 
-    folder = None if out is None else Path(out)
     return _watch(
-        lambda progress, stop: run_copying(
-            config, folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
+        lambda progress, stop: run_copy(
+            config.model,
+            config,
+            out=out,
+            fresh=fresh,
+            command=command_line(),
+            progress=progress,
+            stop=stop,
         ),
         json=json,
         quiet=quiet,
@@ -177,7 +182,7 @@ def _run(
 
 
 def _watch(
-    run: "Callable[[Progress, Callable[[], bool]], RunEnd]", *, json: bool, quiet: bool, no_progress: bool
+    run: "Callable[[Progress, Callable[[], bool]], Ended]", *, json: bool, quiet: bool, no_progress: bool
 ) -> int:
     from lmreach.cli.running import watch
 

@@ -1,7 +1,5 @@
 """Cramming alone: a fixed number of strings at each m, without a budget."""
 
-from pathlib import Path
-
 from lmreach.cli.options import CramRun, Fresh, Json, NoProgress, Out, Quiet
 from lmreach.config import CramRunConfig
 
@@ -29,12 +27,11 @@ def cram(
     """
     from lmreach.cli.running import watch
     from lmreach.engine.provenance import command_line
-    from lmreach.runs.study.run import run_study
+    from lmreach.runs.study.call import cram as run_cram
 
-    folder = None if out is None else Path(out)
     return watch(
-        lambda progress, stop: run_study(
-            config.study(model), folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
+        lambda progress, stop: run_cram(
+            model, config, out=out, fresh=fresh, command=command_line(), progress=progress, stop=stop
         ),
         quiet=quiet,
         no_progress=no_progress,

@@ -6,12 +6,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmreach.cli.progress import Interrupt, Terminal
+from lmreach.cli.progress import Interrupt
 from lmreach.progress import Progress, Silent
+from lmreach.progress.terminal import Terminal
 
 if TYPE_CHECKING:
     from lmreach.engine.run import RunEnd
     from lmreach.results import AnyResults
+    from lmreach.results.run import RunResults
+
+    Ended = RunEnd | RunResults
     from lmreach.results.shown import Shown
 
 
@@ -33,7 +37,7 @@ def show(result: "Shown", *, json: bool) -> None:
 
 
 def watch(
-    run: "Callable[[Progress, Callable[[], bool]], RunEnd]",
+    run: "Callable[[Progress, Callable[[], bool]], Ended]",
     *,
     quiet: bool,
     no_progress: bool,
@@ -47,8 +51,13 @@ def watch(
     summary
         Prints what a reader wants of the run folder and its results; None: as for a study.
     """
+    from lmreach.engine.run import open_run
+
     with watched(silent=quiet or no_progress) as (progress, stop):
-        end = run(progress, stop)
+        folder = run(progress, stop).folder
+    assert folder is not None, "a run has a folder"
+    end = open_run(folder).end()
+    assert end is not None, "it has ended"
     if json:
         print((end.folder / "results.json").read_text(encoding="utf-8"), end="")
     elif quiet:

@@ -1,7 +1,5 @@
 """The main job."""
 
-from pathlib import Path
-
 from lmreach.cli.options import Fresh, Json, NoProgress, Out, Quiet, Study
 from lmreach.config import StudyConfig
 
@@ -30,13 +28,11 @@ def study(
     """
     from lmreach.cli.running import watch
     from lmreach.engine.provenance import command_line
-    from lmreach.runs.study.run import run_study
+    from lmreach.runs.study.call import study as run_study
 
-    asked = config.model_copy(update={"model": model})
-    folder = None if out is None else Path(out)
     return watch(
         lambda progress, stop: run_study(
-            asked, folder, command=command_line(), progress=progress, stop=stop, fresh=fresh
+            model, config, out=out, fresh=fresh, command=command_line(), progress=progress, stop=stop
         ),
         quiet=quiet,
         no_progress=no_progress,

@@ -31,9 +31,9 @@ def verify(
     run
         Folder of the run.
     """
-    from lmreach.cli.progress import Terminal
     from lmreach.experiments.cramming.quantise import FORMATS
     from lmreach.results.certificates import Verification
+    from lmreach.progress.terminal import Terminal
     from lmreach.runs.certificates.verify import quantised_summary, verify_run
 
     formats = tuple(FORMATS) if config.quantise else ()

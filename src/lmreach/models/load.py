@@ -27,10 +27,12 @@ from lmreach.models.quiet import quiet
 from lmreach.models.resolve import BUILTIN, find
 from lmreach.models.tiny_model import tiny_model
 
-__all__ = ["LoadedModel", "ModelFacts", "ModelLike", "load"]
+__all__ = ["LoadedModel", "ModelFacts", "ModelLike", "Tokenizer", "load"]
 
 ModelLike = str | Path | PreTrainedModel | LoadedModel
 """What names a model, or is one."""
+
+Tokenizer = PreTrainedTokenizerBase
 
 Progress = Callable[[str], None]
 

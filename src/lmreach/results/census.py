@@ -1,5 +1,6 @@
 """What a census counts: outputs of all prompts of a grid, or of prompts of real tokens."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from lmreach.results.base import Floats, Interval, Result
@@ -232,3 +233,8 @@ class CensusResults(RunResults):
 
     kind: Literal["census"] = "census"
     census: Census
+
+    def rows(self) -> Sequence[Result]:
+        """Return what was counted at each length: of grids and of prompts of real tokens, in this order."""
+        grids = [length for grid in self.census.grids for length in grid.lengths]
+        return [*grids, *(length for counted in self.census.tokens for length in counted.lengths)]

@@ -1,5 +1,6 @@
 """What a copying run holds: strings copied at each length, mistakes, layouts, and the limit beside them."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from lmreach.results.base import Columns, FittedCurve, Interval, Result, Share
@@ -265,3 +266,7 @@ class CopyResults(RunResults):
     kind: Literal["copy"] = "copy"
     copying: Copying
     limits: tuple[Limit, ...]
+
+    def rows(self) -> Sequence[Result]:
+        """Return what was copied at each length."""
+        return self.copying.lengths

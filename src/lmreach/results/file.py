@@ -60,4 +60,4 @@ def open_results(path: Path) -> AnyResults:
         raise OutputError(
             problem(f"a readable {file.name}", f"'{file}': {error}", "write it again with 'lmreach resume'")
         ) from error
-    return parse(raw)
+    return parse(raw).read_from(file.parent)

@@ -1,10 +1,14 @@
 """Limits from theory, as a run computed them."""
 
 from collections.abc import Sequence
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from lmreach.results.base import Result
 
-__all__ = ["Limit", "tightest"]
+__all__ = ["Limit", "Limits", "tightest"]
 
 
 class Limit(Result):
@@ -47,3 +51,30 @@ class Limit(Result):
 def tightest(limits: Sequence[Limit], premise: str) -> Limit | None:
     """Return the tightest proved limit of a premise (``hidden``, ``input``, ``format``), if there is one."""
     return next((one for one in limits if one.tightest_of_premise and one.premise == premise), None)
+
+
+class Limits(tuple[Limit, ...]):
+    """Limits in the order of the report; JSON holds them as a list."""
+
+    __slots__ = ()
+
+    def tightest(self, premise: str) -> Limit | None:
+        """Return the tightest proved limit of a premise: ``hidden``, ``input`` or ``format``."""
+        return tightest(self, premise)
+
+    def named(self, name: str) -> Limit:
+        """Return the limit of a name.
+
+        Raises
+        ------
+        KeyError
+            There is none; the message names those that are there.
+        """
+        for limit in self:
+            if limit.name == name:
+                return limit
+        raise KeyError(f"no limit {name!r}; there are {', '.join(limit.name for limit in self)}")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls, handler(tuple[Limit, ...]))

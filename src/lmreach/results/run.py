@@ -1,8 +1,12 @@
 """What every results.json says of its run: the model, the settings, where it came from, what is missing."""
 
-from pydantic import Field, JsonValue
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, JsonValue, PrivateAttr
 
 from lmreach.results.base import Result, Words
+from lmreach.results.shown import Shown
 
 __all__ = ["SCHEMA_VERSION", "Model", "NotDone", "Provenance", "RunResults"]
 
@@ -105,7 +109,7 @@ class NotDone(Result):
     why: Words
 
 
-class RunResults(Result):
+class RunResults(Shown):
     """The envelope: what stands in every results.json, whatever was measured.
 
     Attributes
@@ -126,3 +130,20 @@ class RunResults(Result):
     config: dict[str, JsonValue]
     provenance: Provenance
     not_done: tuple[NotDone, ...] = ()
+    _folder: Path | None = PrivateAttr(default=None)
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the run, with its report, ledger and certificates; None: not read from one."""
+        return self._folder
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was stopped before its plan was through: the same call with ``out`` goes on."""
+        return self.provenance.interrupted
+
+    def read_from(self, folder: Path) -> Self:
+        """Return the same, knowing its folder."""
+        same = self.model_copy()
+        same._folder = folder
+        return same

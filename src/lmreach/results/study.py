@@ -1,6 +1,6 @@
 """What a study holds: limits, hidden states, accessibility per condition, slopes, and what is known well."""
 
-from typing import Literal
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -8,7 +8,7 @@ from lmreach.results.base import Columns, FittedCurve, Floats, Interval, Ints, R
 from lmreach.results.cells import Cells
 from lmreach.results.census import Census
 from lmreach.results.copying import Copying
-from lmreach.results.limits import Limit
+from lmreach.results.limits import Limits
 from lmreach.results.run import RunResults
 
 __all__ = [
@@ -31,6 +31,9 @@ __all__ = [
     "Support",
     "Turnbull",
 ]
+
+
+Key = TypeVar("Key")
 
 
 class Support(Result):
@@ -386,6 +389,14 @@ class Example(Result):
     emitted: str
 
 
+class Measured(dict[Key, Interval], Generic[Key]):
+    """Estimates by what they are of; a key that was not measured says which were."""
+
+    def __missing__(self, key: Key) -> Interval:
+        known = ", ".join(map(repr, self)) or "nothing"
+        raise KeyError(f"{key!r} was not measured; measured: {known}")
+
+
 class StudyResults(RunResults):
     """The results of a study.
 
@@ -398,7 +409,7 @@ class StudyResults(RunResults):
     """
 
     kind: Literal["study"] = "study"
-    limits: tuple[Limit, ...]
+    limits: Limits
     support: Support | None = None
     accessibility: tuple[Accessibility, ...]
     slopes: tuple[Slope, ...]
@@ -409,3 +420,15 @@ class StudyResults(RunResults):
     precision: Precision | None = None
     examples: tuple[Example, ...] = ()
     n_samples: dict[str, int] = Field(default_factory=dict)
+
+    _table: ClassVar[str] = "accessibility"
+
+    @property
+    def n50(self) -> Measured[tuple[str, int]]:
+        """Length in tokens at which half of the strings are reached, by target kind and m."""
+        return Measured({(entry.target, entry.m): entry.n50 for entry in self.accessibility})
+
+    @property
+    def slope(self) -> Measured[str]:
+        """Tokens that a further vector adds, by target kind."""
+        return Measured({entry.target: entry.slope for entry in self.slopes})

@@ -10,7 +10,7 @@ from lmreach.experiments.states.file import read_support
 from lmreach.maths.bounds import Limit, limits, tightest, unbounded_context
 from lmreach.maths.precision import number_format, unit_roundoff
 from lmreach.maths.supports import Ball
-from lmreach.models.load import ModelLike, load
+from lmreach.models.load import ModelLike, Tokenizer, load
 from lmreach.models.partial import Parts, read_parts, whole_parts
 from lmreach.results.bounds import BoundsResults, LimitAt
 from lmreach.runs.model_limits import cone_limits, parts_limits, unbounded_limits
@@ -19,7 +19,11 @@ __all__ = ["bounds"]
 
 
 def bounds(
-    model: ModelLike | None = None, config: BoundsConfig | None = None, **settings: Any
+    model: ModelLike | None = None,
+    config: BoundsConfig | None = None,
+    *,
+    tokenizer: Tokenizer | None = None,
+    **settings: Any,
 ) -> BoundsResults:
     """Return every limit that a model's weights, or four numbers, allow.
 
@@ -32,6 +36,9 @@ def bounds(
         are given.
     config, settings
         See `BoundsConfig`; settings by name replace those of the config.
+
+    tokenizer
+        Goes with a model of transformers: usable ids are those it knows.
 
     Raises
     ------
@@ -48,7 +55,7 @@ def bounds(
         return _of_numbers(asked)
     if asked.width is not None or asked.vocab is not None or asked.radius is not None:
         raise InputError(problem("either MODEL or --width, --vocab and --radius", "both", "leave one out"))
-    return _of_model(model, asked)
+    return _of_model(model, asked, tokenizer)
 
 
 def _of_numbers(asked: BoundsConfig) -> BoundsResults:
@@ -70,12 +77,12 @@ def _of_numbers(asked: BoundsConfig) -> BoundsResults:
     return _results(asked, f"d = {width}, V = {vocab}", (), found, {"ball (paper)": ball})
 
 
-def _of_model(model: ModelLike, asked: BoundsConfig) -> BoundsResults:
+def _of_model(model: ModelLike, asked: BoundsConfig, tokenizer: Tokenizer | None) -> BoundsResults:
     dtype, vector_dtype = asked.limit_dtype or "float16", asked.vector_dtype or "float32"
     # What needs no model is checked before one is read.
     number_format(dtype), number_format(vector_dtype)
     saved = None if asked.support is None else read_support(Path(asked.support))
-    parts = _parts(model, asked)
+    parts = _parts(model, asked, tokenizer)
     if saved is not None:
         saved.check(
             name=parts.name,
@@ -92,11 +99,11 @@ def _of_model(model: ModelLike, asked: BoundsConfig) -> BoundsResults:
     return _results(asked, subject, parts.notes, found, unbounded_limits(parts, dtype=dtype))
 
 
-def _parts(model: ModelLike, asked: BoundsConfig) -> Parts:
+def _parts(model: ModelLike, asked: BoundsConfig, tokenizer: Tokenizer | None) -> Parts:
     config = asked.load.of_model()
-    if isinstance(model, str | Path):
+    if isinstance(model, str | Path) and tokenizer is None:
         return read_parts(model, config)
-    return whole_parts(load(model, config))
+    return whole_parts(load(model, config, tokenizer=tokenizer))
 
 
 def _results(

@@ -11,9 +11,9 @@ from lmreach.experiments.states.support import SupportReport, measure_support, p
 from lmreach.files import check_place
 from lmreach.maths.bounds import limits
 from lmreach.maths.precision import number_format
-from lmreach.models.load import ModelLike, load
+from lmreach.models.load import ModelLike, Tokenizer, load
 from lmreach.models.loaded import LoadedModel
-from lmreach.progress import Progress, Silent
+from lmreach.progress import Progress, watching
 from lmreach.results.support import SupportGrowth, SupportResults
 
 __all__ = ["support"]
@@ -24,6 +24,7 @@ def support(
     config: SupportConfig | None = None,
     *,
     out: str | Path | None = None,
+    tokenizer: Tokenizer | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> SupportResults:
@@ -37,19 +38,32 @@ def support(
         See `SupportConfig`; settings by name replace those of the config.
     out
         Support file to write, which `bounds` and `cells` take; None: none is written.
+    tokenizer
+        Goes with a model of transformers.
     progress
-        Told how far it is.
+        Told how far it is; None: a bar where somebody looks on, else nobody.
 
     Raises
     ------
     LmreachError
         Prompts, lengths, a number format or a model that cannot be used, or a file that cannot be written.
     """
-    asked, watched = configure(SupportConfig, config, settings), progress or Silent()
+    asked = configure(SupportConfig, config, settings)
     number_format(asked.limit_dtype)
     if out is not None:
         check_place(Path(out))
-    loaded = load(model, asked.load, progress=watched.note)
+    with watching(progress) as watched:
+        return _support(model, asked, out, tokenizer, watched)
+
+
+def _support(
+    model: ModelLike,
+    asked: SupportConfig,
+    out: str | Path | None,
+    tokenizer: Tokenizer | None,
+    watched: Progress,
+) -> SupportResults:
+    loaded = load(model, asked.load, tokenizer=tokenizer, progress=watched.note)
     kinds, context = asked.prompts, loaded.facts.context
     lengths = tuple(sorted(set(asked.lengths or prompt_lengths(context, asked.positions, len(kinds)))))
     measured = measure_support(

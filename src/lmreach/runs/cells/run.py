@@ -12,9 +12,9 @@ from lmreach.experiments.cells.decoder import Decoder, decoder_of
 from lmreach.experiments.cells.rare import RareStopped
 from lmreach.experiments.states.file import SavedSupport
 from lmreach.files import check_place
-from lmreach.models.load import ModelLike, load
+from lmreach.models.load import ModelLike, Tokenizer, load
 from lmreach.models.loaded import LoadedModel
-from lmreach.progress import Progress, Silent
+from lmreach.progress import Progress, watching
 from lmreach.report.cells.map import save_cell_map
 from lmreach.results.answers import CellsResults
 from lmreach.results.cells import Cells, Rare, Shares, Unreachable
@@ -31,6 +31,7 @@ def cells(
     config: CellsConfig | None = None,
     *,
     out: str | Path | None = None,
+    tokenizer: Tokenizer | None = None,
     progress: Progress | None = None,
     stop: Stop = lambda: False,
     **settings: Any,
@@ -45,8 +46,10 @@ def cells(
         See `CellsConfig`; settings by name replace those of the config.
     out
         Folder for map.svg and map.png; None: the map is not written.
+    tokenizer
+        Goes with a model of transformers.
     progress
-        Told how far it is.
+        Told how far it is; None: a bar where somebody looks on, else nobody.
     stop
         Asked often; after a yes the parts that are through are returned.
 
@@ -55,13 +58,15 @@ def cells(
     LmreachError
         Settings that contradict each other, or a model, text or support file that cannot be used.
     """
-    asked, watched = configure(CellsConfig, config, settings), progress or Silent()
+    asked = configure(CellsConfig, config, settings)
     if asked.map and out is not None:
         check_place(Path(out))
-    loaded = load(model, asked.load, progress=watched.note)
-    work = _Work(loaded, decoder_of(loaded), asked, watched, stop)
+    with watching(progress) as watched:
+        loaded = load(model, asked.load, tokenizer=tokenizer, progress=watched.note)
+        work = _Work(loaded, decoder_of(loaded), asked, watched, stop)
+        measured = work.parts()
     found = CellsResults.from_object(
-        work.parts(),
+        measured,
         model=loaded.facts.name,
         vocab=work.decoder.vocab,
         width=work.decoder.width,

@@ -21,7 +21,7 @@ from lmreach.identity import weights_of
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import ModelLike, load
 from lmreach.models.loaded import LoadedModel
-from lmreach.progress import Progress, Silent
+from lmreach.progress import Progress, watching
 from lmreach.results.answers import ReachabilityResults
 from lmreach.runs.census.answer import is_reachable
 
@@ -77,17 +77,23 @@ def reachability(
     name = model.facts.name if isinstance(model, LoadedModel) else "model"
     name = str(model) if isinstance(model, str | Path) else name
     asked = configure(ReachableConfig, config, settings).model_copy(update={"model": name, "text": text})
-    job = _Job(model, asked, command, progress or Silent(), stop)
-    place = None if out is None else Path(out)
+    with watching(progress) as watched:
+        job = _Job(model, asked, command, watched, stop)
+        return _ask(job, asked, None if out is None else Path(out), save=save, fresh=fresh)
+
+
+def _ask(
+    job: "_Job", asked: ReachableConfig, place: Path | None, *, save: bool, fresh: bool
+) -> ReachabilityResults:
     if place is None and not fresh:
         loaded = job.load()
         answer = job.answer(loaded)
         # A proof that is a certificate already needs no second one.
         if not (save and answer.vectors is not None and answer.tried):
             return _results(loaded, answer)
-        with begin(RunKind.REACHABLE, asked, None, name=name) as run:
+        with begin(RunKind.REACHABLE, asked, None, name=asked.model) as run:
             return job.keep(run, loaded, answer, searches=1)
-    with begin(RunKind.REACHABLE, asked, place, name=name, fresh=fresh) as run:
+    with begin(RunKind.REACHABLE, asked, place, name=asked.model, fresh=fresh) as run:
         loaded, searches = job.load(), 0
         own = () if run.goes_on is None else (run.folder,)
         if own:

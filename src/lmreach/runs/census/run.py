@@ -63,6 +63,7 @@ def run_census(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     fresh: bool = False,
+    model: LoadedModel | None = None,
 ) -> RunEnd:
     """Count the outputs of a model and write a run folder with results.json and report.html.
 
@@ -75,6 +76,8 @@ def run_census(
         Asked between blocks.
     fresh
         Begin anew where ``out`` holds a run, which is moved aside.
+    model
+        The model itself, where it stands in memory; None: the one that the config names.
 
     Raises
     ------
@@ -86,7 +89,7 @@ def run_census(
     watched = progress or Silent()
     with begin(RunKind.CENSUS, config, out, name=config.model, fresh=fresh) as written:
         watched.stage("loading the model")
-        model = load(config.model, config.load, progress=watched.stage)
+        model = model or load(config.model, config.load, progress=watched.stage)
         grids = [] if config.grid is None else _grids(config, model, config.grid)
         plans = _plans(config, model) if config.grid is None else []
         facts = model.facts

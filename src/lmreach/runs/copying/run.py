@@ -61,6 +61,7 @@ def run_copying(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     fresh: bool = False,
+    model: LoadedModel | None = None,
 ) -> RunEnd:
     """Find the length at which a model stops copying; write a run folder with results.json and report.html.
 
@@ -73,6 +74,8 @@ def run_copying(
         Asked between training steps and between lengths.
     fresh
         Begin anew where ``out`` holds a run, which is moved aside.
+    model
+        The model itself, where it stands in memory; None: the one that the config names, or trains.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def run_copying(
         loaded, fingerprint, settings = None, None, None
         if config.model is not None:
             watched.stage(f"loading {config.model}")
-            loaded = load(config.model, config.load, progress=watched.note)
+            loaded = model or load(config.model, config.load, progress=watched.note)
             in_layout(as_it_is(loaded, config.alphabet).layouts, config.layout)
             name, fingerprint = loaded.facts.name, loaded.facts.fingerprint
             settings = settings_of(loaded.model)

@@ -49,6 +49,7 @@ def run_study(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     fresh: bool = False,
+    model: LoadedModel | None = None,
 ) -> RunEnd:
     """Run the main job on a model and write a run folder, with ``results.json`` and ``report.html``.
 
@@ -67,6 +68,8 @@ def run_study(
         Asked often; a yes ends the run early, with valid results of what was finished.
     fresh
         Begin anew where ``out`` holds a run, which is moved aside.
+    model
+        The model itself, where it stands in memory; None: the one that the config names.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def run_study(
     stem = "study" if config.budget_s is not None else "cram"
     with begin(RunKind.STUDY, config, out, name=config.model, stem=stem, fresh=fresh) as run:
         progress.stage(f"loading {config.model}")
-        model = load(config.model, config.load, progress=progress.note)
+        model = model or load(config.model, config.load, progress=progress.note)
         job = _Job(model, config, progress, clock)
         job.check()
         facts = model.facts

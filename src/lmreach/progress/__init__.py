@@ -1,6 +1,11 @@
 """What a long run tells whoever watches: stages, finished strings and the time still needed."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
+
+__all__ = ["Progress", "Silent", "watching"]
 
 
 class Progress(Protocol):
@@ -39,3 +44,25 @@ class Silent:
 
     def note(self, text: str) -> None:
         """Ignore."""
+
+
+@contextmanager
+def watching(progress: Progress | None) -> Iterator[Progress]:
+    """Give whoever is told: the one given, else a bar where a terminal or notebook shows it, else nobody."""
+    if progress is not None or not _looked_on():
+        yield progress or Silent()
+        return
+    from lmreach.progress.terminal import Terminal  # brings rich
+
+    terminal = Terminal()
+    try:
+        yield terminal
+    finally:
+        terminal.close()
+
+
+def _looked_on() -> bool:
+    """Whether standard error is a terminal, or this is a notebook's kernel."""
+    shell = sys.modules.get("IPython")
+    kernel = None if shell is None else shell.get_ipython()
+    return sys.stderr.isatty() or type(kernel).__name__ == "ZMQInteractiveShell"

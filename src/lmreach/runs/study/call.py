@@ -1,0 +1,135 @@
+"""Studies, and cramming alone, as calls: a model and settings in, results out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lmreach.config import CramRunConfig, StudyConfig
+from lmreach.config.given import configure
+from lmreach.models.load import ModelLike, Tokenizer
+from lmreach.progress import Progress, watching
+from lmreach.results.file import open_results
+from lmreach.results.study import StudyResults
+from lmreach.runs.study.run import run_study
+from lmreach.runs.subject import subject
+
+__all__ = ["cram", "study"]
+
+
+def study(
+    model: ModelLike,
+    config: StudyConfig | None = None,
+    *,
+    out: str | Path | None = None,
+    tokenizer: Tokenizer | None = None,
+    fresh: bool = False,
+    command: str = "",
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    **settings: Any,
+) -> StudyResults:
+    """Measure how many outputs a model can be made to produce, beside the limits from theory.
+
+    Parameters
+    ----------
+    model
+        Hugging Face id, folder, .gguf file, builtin:NAME, or a loaded model.
+    config, settings
+        See `StudyConfig`; settings by name replace those of the config.
+    out
+        Run folder: new, empty, or that of a run that was asked the same, which is gone on with; None: a new
+        one under ``lmreach-runs``.
+    tokenizer
+        Goes with a model of transformers.
+    fresh
+        Begin anew where ``out`` holds a run, which is moved aside.
+    command
+        How it was asked for, kept in the provenance.
+    progress
+        Told how far it is; None: a bar where somebody looks on, else nobody.
+    stop
+        Asked often; a yes ends the run early, with valid results of what was finished.
+
+    Returns
+    -------
+    StudyResults
+        With ``folder``, where report, ledger and certificates lie.
+
+    Raises
+    ------
+    LmreachError
+        The model, the settings or the folder cannot be used; no folder is left behind then.
+    """
+    asked = configure(StudyConfig, config, settings)
+    name, loaded = subject(model, asked.load, tokenizer)
+    asked = asked.model_copy(update={"model": name})
+    with watching(progress) as watched:
+        end = run_study(
+            asked,
+            None if out is None else Path(out),
+            command=command,
+            progress=watched,
+            stop=stop,
+            fresh=fresh,
+            model=loaded,
+        )
+    found = open_results(end.folder)
+    assert isinstance(found, StudyResults)
+    return found
+
+
+def cram(
+    model: ModelLike,
+    config: CramRunConfig | None = None,
+    *,
+    out: str | Path | None = None,
+    tokenizer: Tokenizer | None = None,
+    fresh: bool = False,
+    command: str = "",
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    **settings: Any,
+) -> StudyResults:
+    """Optimise prompt vectors until greedy decoding emits the target; every string asked for is run.
+
+    Parameters
+    ----------
+    model
+        Hugging Face id, folder, .gguf file, builtin:NAME, or a loaded model.
+    config, settings
+        See `CramRunConfig`; settings by name replace those of the config.
+    out
+        Run folder: new, empty, or that of a run that was asked the same, which is gone on with; None: a new
+        one under ``lmreach-runs``.
+    tokenizer
+        Goes with a model of transformers.
+    fresh
+        Begin anew where ``out`` holds a run, which is moved aside.
+    command
+        How it was asked for, kept in the provenance.
+    progress
+        Told how far it is; None: a bar where somebody looks on, else nobody.
+    stop
+        Asked often; a yes ends the run early, with valid results of what was finished.
+
+    Returns
+    -------
+    StudyResults
+        Those of a study that is nothing but this.
+
+    Raises
+    ------
+    LmreachError
+        The model, the settings or the folder cannot be used; no folder is left behind then.
+    """
+    asked = configure(CramRunConfig, config, settings)
+    return study(
+        model,
+        asked.study(""),
+        out=out,
+        tokenizer=tokenizer,
+        fresh=fresh,
+        command=command,
+        progress=progress,
+        stop=stop,
+    )

@@ -99,5 +99,5 @@ def test_light_modules_bring_no_torch(module: str) -> None:
 def test_public_names_load() -> None:
     for name in lmreach.__all__:
         assert getattr(lmreach, name) is not None
-    with pytest.raises(AttributeError, match="run_study"):
+    with pytest.raises(AttributeError, match="study"):
         lmreach.nothing  # noqa: B018

@@ -7,7 +7,6 @@ import threading
 from types import FrameType
 from typing import Any
 
-
 # A cluster sends SIGTERM and kills ten seconds or more later.
 _GRACE_S = 8.0
 

@@ -225,7 +225,7 @@ class Run:
 _INSTEAD = "see 'lmreach status' for what it holds"
 
 
-def open_run(folder: Path) -> Run:
+def open_run(folder: str | Path) -> Run:
     """Open a run to read it, of whatever kind and from whatever version.
 
     Raises
@@ -233,6 +233,7 @@ def open_run(folder: Path) -> Run:
     OutputError
         Not the folder of a run, or one of a newer version.
     """
+    folder = Path(folder)
     remedy = "give the folder that a run printed"
     if not (folder / LEDGER).is_file():
         raise OutputError(problem(f"the folder of a run (with {LEDGER} in it)", f"'{folder}'", remedy))

@@ -38,7 +38,7 @@ def parse(raw: object) -> AnyResults:
         ) from error
 
 
-def open_results(path: Path) -> AnyResults:
+def open_results(path: str | Path) -> AnyResults:
     """Read the results.json of a run.
 
     Parameters
@@ -53,7 +53,8 @@ def open_results(path: Path) -> AnyResults:
     InputError
         As `parse`.
     """
-    file = path / "results.json" if path.is_dir() else path
+    file = Path(path)
+    file = file / "results.json" if file.is_dir() else file
     try:
         raw = loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

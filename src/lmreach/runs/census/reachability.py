@@ -19,7 +19,7 @@ from lmreach.engine.store import Proof
 from lmreach.experiments.census.reachable import Answer
 from lmreach.identity import weights_of
 from lmreach.models.fingerprint import settings_of
-from lmreach.models.load import ModelLike, load
+from lmreach.models.load import ModelLike, Tokenizer, load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, watching
 from lmreach.results.answers import ReachabilityResults
@@ -37,6 +37,7 @@ def reachability(
     config: ReachableConfig | None = None,
     *,
     out: str | Path | None = None,
+    tokenizer: Tokenizer | None = None,
     save: bool = False,
     fresh: bool = False,
     command: str = "",
@@ -57,6 +58,8 @@ def reachability(
     out
         Run folder for the answer and its proof: new, empty, or that of the same question, whose search is
         gone on with.
+    tokenizer
+        Goes with a model of transformers.
     save
         Without ``out``: keep the certificate of a search that succeeded, in a new folder under
         ``lmreach-runs``.
@@ -78,7 +81,7 @@ def reachability(
     name = str(model) if isinstance(model, str | Path) else name
     asked = configure(ReachableConfig, config, settings).model_copy(update={"model": name, "text": text})
     with watching(progress) as watched:
-        job = _Job(model, asked, command, watched, stop)
+        job = _Job(model, tokenizer, asked, command, watched, stop)
         return _ask(job, asked, None if out is None else Path(out), save=save, fresh=fresh)
 
 
@@ -137,17 +140,18 @@ class _Job:
     def __init__(
         self,
         model: ModelLike,
+        tokenizer: Tokenizer | None,
         config: ReachableConfig,
         command: str,
         progress: Progress,
         stop: Callable[[], bool],
     ) -> None:
-        self._model, self._config, self._command = model, config, command
+        self._model, self._tokenizer, self._config, self._command = model, tokenizer, config, command
         self._progress, self._stop = progress, stop
 
     def load(self) -> LoadedModel:
         self._progress.stage(f"loading {self._config.model}")
-        return load(self._model, self._config.load, progress=self._progress.note)
+        return load(self._model, self._config.load, tokenizer=self._tokenizer, progress=self._progress.note)
 
     def answer(self, model: LoadedModel, own: tuple[Path, ...] = (), part: int = 0) -> Answer:
         """Ask: proofs of the run itself first."""

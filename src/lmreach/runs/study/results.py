@@ -12,6 +12,7 @@ from lmreach.models.facts import ModelFacts
 from lmreach.results.cells import Cells
 from lmreach.results.census import Census
 from lmreach.results.copying import Copying
+from lmreach.results.limits import Limits
 from lmreach.results.run import Model, NotDone, Provenance
 from lmreach.results.study import (
     Accessibility,
@@ -90,7 +91,7 @@ def assemble(
         config=public(config, facts.name),
         provenance=provenance,
         not_done=_not_done(measured, "strings" if whole else "trials"),
-        limits=limit_records(measured.limits),
+        limits=Limits(limit_records(measured.limits)),
         support=None if measured.support is None else _support(measured.support),
         accessibility=entries,
         slopes=slopes,

@@ -193,3 +193,36 @@ def test_a_bar_is_shown_only_where_somebody_looks_on(
     monkeypatch.setattr("lmreach.progress._looked_on", lambda: True)
     lmreach.support(random_model, positions=16, lengths=[4], prompts=["random"])
     assert capsys.readouterr().err != ""
+
+
+def test_results_say_in_words_what_was_found(study: lmreach.StudyResults, random_model: LoadedModel) -> None:
+    assert "out" in repr(study) or "token" in repr(study)
+    assert str(study.folder) in repr(study)
+    assert repr(study) == str(study)
+    assert "Limits" not in repr(study.limits[0]), "only a whole result is words"
+
+
+def test_results_are_sections_and_charts(
+    study: lmreach.StudyResults, random_model: LoadedModel, tmp_path: Path
+) -> None:
+    drawn = study.plot()
+    assert isinstance(drawn, dict)
+    assert all(chart.to_dict() for chart in drawn.values())
+    census = lmreach.census(random_model, prompts=20, length=2, out=tmp_path / "census")
+    cells = lmreach.cells(random_model, samples=200)
+    bounds, support = lmreach.bounds(random_model), lmreach.support(random_model, positions=32, lengths=[4])
+    for result in (study, census, cells, bounds, support):
+        page = result._repr_html_()
+        assert page.count("<table") + page.count("<pre") > 0
+        assert "http://" not in page.replace("http://www.w3.org", "")
+        assert result.plot() is not None
+        assert repr(result)
+    assert "<svg" in study._repr_html_()
+    asked = lmreach.reachability(random_model, "ids:1", vectors=[1], budget="5s")
+    with pytest.raises(InputError, match="no figure for it"):
+        asked.plot()
+
+
+def test_hostile_names_stay_text() -> None:
+    found = lmreach.bounds(width=8, vocab=9).model_copy(update={"subject": "<script>alert(1)</script>"})
+    assert "<script>" not in found._repr_html_()

@@ -16,7 +16,6 @@ from lmreach.files import check_place
 if TYPE_CHECKING:
     from lmreach.cli.running import Ended
     from lmreach.progress import Progress
-    from lmreach.results import AnyResults
     from lmreach.results.answers import ReachabilityResults
 
 _SEARCH = ReachableConfig()
@@ -160,7 +159,7 @@ def _watch(
     quiet: bool,
     silent: bool,
 ) -> int:
-    from lmreach.cli.census_table import print_census, write_missing
+    from lmreach.cli.census_table import write_missing
     from lmreach.cli.running import watch
 
     ended: list[Path] = []
@@ -170,11 +169,7 @@ def _watch(
         ended.extend([] if end.folder is None else [end.folder])
         return end
 
-    def summary(folder: Path, results: "AnyResults") -> None:
-        print_census(results)
-        print(f"\nreport: {folder / 'report.html'}")
-
-    code = watch(kept, quiet=quiet, no_progress=silent, json=json, summary=summary)
+    code = watch(kept, quiet=quiet, no_progress=silent, json=json)
     if missing is not None:
         from lmreach.results import open_results
 

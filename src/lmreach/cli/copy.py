@@ -1,6 +1,5 @@
 """Copying: train it, find the length at which it fails."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,9 +11,6 @@ from lmreach.config.training import CopyKind, CopyTaskName, CopyTrainConfig
 from lmreach.errors import InputError, problem
 
 if TYPE_CHECKING:
-    from lmreach.cli.running import Ended
-    from lmreach.progress import Progress
-    from lmreach.results import AnyResults
     from lmreach.runs.copying.run import CopyConfig
 
 Several = {"consume_multiple": True, "negative_iterable": ()}
@@ -149,9 +145,10 @@ def copy(
 
 def go_on(run: Path, *, json: bool, quiet: bool, silent: bool) -> int:
     """Go on with a copying run from its folder."""
+    from lmreach.cli.running import watch
     from lmreach.runs.copying.run import resume_copying
 
-    return _watch(
+    return watch(
         lambda progress, stop: resume_copying(run, progress=progress, stop=stop),
         json=json,
         quiet=quiet,
@@ -162,10 +159,11 @@ def go_on(run: Path, *, json: bool, quiet: bool, silent: bool) -> int:
 def _run(
     config: "CopyConfig", out: str | None, *, fresh: bool, json: bool, quiet: bool, no_progress: bool
 ) -> int:
+    from lmreach.cli.running import watch
     from lmreach.engine.provenance import command_line
     from lmreach.runs.copying.call import copy as run_copy
 
-    return _watch(
+    return watch(
         lambda progress, stop: run_copy(
             config.model,
             config,
@@ -179,30 +177,6 @@ def _run(
         quiet=quiet,
         no_progress=no_progress,
     )
-
-
-def _watch(
-    run: "Callable[[Progress, Callable[[], bool]], Ended]", *, json: bool, quiet: bool, no_progress: bool
-) -> int:
-    from lmreach.cli.running import watch
-
-    return watch(run, quiet=quiet, no_progress=no_progress, json=json, summary=_summary)
-
-
-def _summary(folder: Path, results: "AnyResults") -> None:
-    from lmreach.report.copying.words import sentences
-
-    if results.kind == "copy":
-        copying = results.copying
-        for sentence in sentences(copying, results.limits):
-            print(sentence)
-        print(f"\n{'length':>8}{'exact':>14}{'characters':>12}{'first wrong':>13}")
-        for one in copying.lengths:
-            counted, middle = one.counting(copying.counted), one.first_wrong_quartiles
-            right = f"{counted.count} of {counted.of}"
-            place = "" if middle is None else f"{middle[1]:g}"
-            print(f"{one.length:>8}{right:>14}{one.characters.share:>12.3f}{place:>13}")
-    print(f"\nreport: {folder / 'report.html'}")
 
 
 def _one_subject(model: str | None, fine_tune: str | None, kind: str | None) -> None:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmreach.cli.progress import Interrupt
@@ -12,7 +11,6 @@ from lmreach.progress.terminal import Terminal
 
 if TYPE_CHECKING:
     from lmreach.engine.run import RunEnd
-    from lmreach.results import AnyResults
     from lmreach.results.run import RunResults
 
     Ended = RunEnd | RunResults
@@ -42,15 +40,8 @@ def watch(
     quiet: bool,
     no_progress: bool,
     json: bool,
-    summary: "Callable[[Path, AnyResults], None] | None" = None,
 ) -> int:
-    """Run with progress and Ctrl-C in hand, then print where the report is; returns the exit code.
-
-    Parameters
-    ----------
-    summary
-        Prints what a reader wants of the run folder and its results; None: as for a study.
-    """
+    """Run with progress and Ctrl-C in hand, then print what was found; returns the exit code."""
     from lmreach.engine.run import open_run
 
     with watched(silent=quiet or no_progress) as (progress, stop):
@@ -65,20 +56,10 @@ def watch(
     else:
         from lmreach.results import open_results
 
-        (summary or _study_summary)(end.folder, open_results(end.folder))
+        print(open_results(end.folder))
     for failed in end.failed:
         print(f"lmreach: {failed}", file=sys.stderr)
     if end.interrupted:
         print(f"lmreach: interrupted; go on with: lmreach resume {end.folder}", file=sys.stderr)
         return stop.code
     return 1 if end.failed else 0
-
-
-def _study_summary(folder: Path, results: "AnyResults") -> None:
-    from lmreach.report.study.words import headline
-
-    for sentence in headline(results):
-        print(sentence)
-    print()
-    print(f"report: {folder / 'report.html'}")
-    print(f"check:  lmreach verify {folder}")

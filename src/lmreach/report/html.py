@@ -58,7 +58,7 @@ def page(results: AnyResults) -> str:
     """Return the report page as text."""
     written = results.model_dump(mode="json")
     return (
-        _environment()
+        environment()
         .get_template(f"{_TEMPLATES[results.kind]}.html.jinja")
         .render(
             results=results,
@@ -154,7 +154,8 @@ def _printable(value: object) -> object:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what renders the templates: everything is escaped but what is marked up."""
     environment = Environment(
         loader=PackageLoader("lmreach.report"),
         autoescape=True,

@@ -1,7 +1,8 @@
 """How a result shows itself: in words, as a section of a page, as charts."""
 
+from collections.abc import Iterable, Iterator
 from functools import singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import escape
 
@@ -11,39 +12,42 @@ from lmreach.report.text.reachability import reachability_lines
 from lmreach.report.text.support import support_lines
 from lmreach.results.answers import CellsResults, ReachabilityResults
 from lmreach.results.bounds import BoundsResults
+from lmreach.results.census import CensusResults
+from lmreach.results.copying import CopyResults
+from lmreach.results.run import RunResults
 from lmreach.results.shown import Shown
+from lmreach.results.study import StudyResults
 from lmreach.results.support import SupportResults
 
 if TYPE_CHECKING:
     import altair as alt
 
+    from lmreach.report.kit.drawing import Figure
+
 __all__ = ["charts", "html", "text"]
 
 
-@singledispatch
 def text(result: Shown) -> str:
     """Return what was found, in words: the lines that the command line prints."""
-    raise NotImplementedError(type(result).__name__)
+    return "\n".join(_lines(result))
 
 
-@text.register
-def _(result: BoundsResults) -> str:
-    return "\n".join(bounds_lines(result))
+@singledispatch
+def _lines(result: Shown) -> Iterator[str]:
+    yield f"{type(result).__name__} of {len(result.rows())} rows"
 
 
-@text.register
-def _(result: CellsResults) -> str:
-    return "\n".join(cells_lines(result))
+_lines.register(BoundsResults, bounds_lines)
+_lines.register(CellsResults, cells_lines)
+_lines.register(ReachabilityResults, reachability_lines)
+_lines.register(SupportResults, support_lines)
 
 
-@text.register
-def _(result: ReachabilityResults) -> str:
-    return "\n".join(reachability_lines(result))
+@_lines.register(RunResults)
+def _(result: RunResults) -> Iterator[str]:
+    from lmreach.report.text.run import run_lines  # brings altair
 
-
-@text.register
-def _(result: SupportResults) -> str:
-    return "\n".join(support_lines(result))
+    return run_lines(result)
 
 
 @singledispatch
@@ -52,7 +56,56 @@ def html(result: Shown) -> str:
     return f"<pre>{escape(text(result))}</pre>"
 
 
-@singledispatch
+@html.register(RunResults)
+def _(result: RunResults) -> str:
+    from lmreach.report.section import section_of
+
+    return section_of(result)
+
+
+@html.register(CellsResults)
+def _(result: CellsResults) -> str:
+    from lmreach.report.section import section_of
+
+    return section_of(result)
+
+
 def charts(result: Shown) -> "dict[str, alt.LayerChart]":
-    """Return the figures of a result by name; none where it has nothing to draw."""
-    return {}
+    """Return the figures of a result by name, in the look of the report; none where nothing is drawn."""
+    from lmreach.report.kit.drawing import themed
+
+    return {figure.name: themed(figure.wide) for figure in _figures(result)}
+
+
+@singledispatch
+def _figures(result: Any) -> "Iterable[Figure]":
+    return ()
+
+
+@_figures.register(RunResults)
+def _(result: RunResults) -> "Iterable[Figure]":
+    from lmreach.report.figures import figures
+
+    assert isinstance(result, StudyResults | CensusResults | CopyResults)
+    return figures(result)
+
+
+@_figures.register(CellsResults)
+def _(result: CellsResults) -> "Iterable[Figure]":
+    from lmreach.report.cells.section import parts
+
+    return parts(result).figures
+
+
+@_figures.register(BoundsResults)
+def _(result: BoundsResults) -> "Iterable[Figure]":
+    from lmreach.report.bars import limits_figure
+
+    return (limits_figure(result),)
+
+
+@_figures.register(SupportResults)
+def _(result: SupportResults) -> "Iterable[Figure]":
+    from lmreach.report.bars import growth_figure
+
+    return (growth_figure(result),)

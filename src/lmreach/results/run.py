@@ -1,9 +1,10 @@
 """What every results.json says of its run: the model, the settings, where it came from, what is missing."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, JsonValue, PrivateAttr
+from pydantic import Field, JsonValue
 
 from lmreach.results.base import Result, Words
 from lmreach.results.shown import Shown
@@ -130,12 +131,11 @@ class RunResults(Shown):
     config: dict[str, JsonValue]
     provenance: Provenance
     not_done: tuple[NotDone, ...] = ()
-    _folder: Path | None = PrivateAttr(default=None)
 
-    @property
+    @cached_property
     def folder(self) -> Path | None:
         """Folder of the run, with its report, ledger and certificates; None: not read from one."""
-        return self._folder
+        return None
 
     @property
     def interrupted(self) -> bool:
@@ -145,5 +145,5 @@ class RunResults(Shown):
     def read_from(self, folder: Path) -> Self:
         """Return the same, knowing its folder."""
         same = self.model_copy()
-        same._folder = folder
+        same.__dict__["folder"] = folder  # no part of what was found: two results are equal without it
         return same

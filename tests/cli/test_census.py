@@ -82,7 +82,7 @@ def test_is_reachable_answers(capsys: pytest.CaptureFixture[str], tmp_path: Path
         ([TINY, "--grid", "4", "--prompt-tokens", "1"], "one question"),
         ([TINY, "--grid", "2", "-n", "200"], "128 positions"),
         (["tiny:bert", "--grid", "2"], "tiny:llama"),
-        (["builtin:random", "--prompt-tokens", "0"], "prompt_tokens"),
+        (["builtin:random", "--prompt-tokens", "0"], "--prompt-tokens of at least 1"),
         (["builtin:random", "--bos", "before"], "start token"),
         (["builtin:random", "--is-reachable", "hello"], "tokenizer"),
         (["builtin:random", "--is-reachable", "ids:1,x"], "'x' in 'ids:1,x'"),

@@ -113,7 +113,7 @@ def test_a_stopped_run_says_how_to_go_on_and_does(
         (["--model", "builtin:verse", "--steps", "9"], "no training options with --model; got --steps"),
         (["--model", "builtin:verse", "--alphabet", "A"], "letters from a to z"),
         (["--lengths", "400"], "a context of 704"),
-        (["--lengths", "0"], "greater than or equal to 1"),
+        (["--lengths", "0"], "of at least 1"),
         (["--kind", "gru"], "gru"),
         (["--model", "no/such.gguf"], "no/such.gguf"),
     ],

@@ -5,7 +5,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from lmreach.config import CensusConfig, CopyConfig, CramConfig, StudyConfig
+from lmreach.config import CensusConfig, CopyConfig, CramPlan, StudyConfig
 from lmreach.config.given import explained, options
 from lmreach.config.settings import Settings
 from lmreach.config.training import CopyTrainConfig
@@ -22,12 +22,12 @@ from lmreach.config.training import CopyTrainConfig
         (StudyConfig, {"decoder_cells": "maybe"}, "expected --cells as true or false; got maybe"),
         (StudyConfig, {"nonsense": 1}, "expected --nonsense left out"),
         (StudyConfig, {"cram": 3}, "expected --cram as a table of settings; got 3"),
-        (CramConfig, {"beta1": 1}, "expected --beta1 below 1; got 1"),
-        (CramConfig, {"lr": math.nan}, "--lr"),
-        (CramConfig, {"strings": "1.5"}, "expected --strings as a whole number; got 1.5"),
-        (CramConfig, {"prefix": 3}, "expected --prefix as text; got 3"),
-        (CramConfig, {"bos": "up"}, "expected --bos as 'none', 'before' or 'after'; got up"),
-        (CramConfig, {"lr": 0, "strings": 0}, "expected --strings of at least 1, --lr above 0; got 0, 0"),
+        (CramPlan, {"beta1": 1}, "expected --beta1 below 1; got 1"),
+        (CramPlan, {"lr": math.nan}, "--lr"),
+        (CramPlan, {"strings": "1.5"}, "expected --strings as a whole number; got 1.5"),
+        (CramPlan, {"prefix": 3}, "expected --prefix as text; got 3"),
+        (CramPlan, {"bos": "up"}, "expected --bos as 'none', 'before' or 'after'; got up"),
+        (CramPlan, {"lr": 0, "strings": 0}, "expected --lr above 0, --strings of at least 1; got 0, 0"),
         (CensusConfig, {"n": 0}, "expected -n/--length of at least 1; got 0"),
         (CopyTrainConfig, {"max_steps": 0}, "expected --steps of at least 1; got 0"),
         (CopyConfig, {}, "expected settings that go together; got exactly one of train and model"),

@@ -32,8 +32,8 @@ def verify(
         Folder of the run.
     """
     from lmreach.experiments.cramming.quantise import FORMATS
-    from lmreach.results.certificates import Verification
     from lmreach.progress.terminal import Terminal
+    from lmreach.results.certificates import Verification
     from lmreach.runs.certificates.verify import quantised_summary, verify_run
 
     formats = tuple(FORMATS) if config.quantise else ()

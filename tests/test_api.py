@@ -209,7 +209,7 @@ def test_results_are_sections_and_charts(
     assert isinstance(drawn, dict)
     assert all(chart.to_dict() for chart in drawn.values())
     census = lmreach.census(random_model, prompts=20, length=2, out=tmp_path / "census")
-    cells = lmreach.cells(random_model, samples=200)
+    cells = lmreach.cells(random_model, samples=5000)
     bounds, support = lmreach.bounds(random_model), lmreach.support(random_model, positions=32, lengths=[4])
     for result in (study, census, cells, bounds, support):
         page = result._repr_html_()

@@ -62,6 +62,16 @@ _MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8}
 _WINDOW_AND_FULL = {"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"]}
 _GEMMA_4 = {**_WINDOW_AND_FULL, "num_kv_shared_layers": 0, "global_head_dim": 8}
 _ALTERNATING = {"num_hidden_layers": 4, "attn_layer_period": 2, "attn_layer_offset": 1}
+_LATENT_HEADS = {
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": HEADS,
+    "head_dim": 16,
+    "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 8,
+    "q_lora_rank": 8,
+    "kv_lora_rank": 8,
+}
 NEEDS: dict[str, dict[str, Any]] = {
     "bamba": {**_MAMBA, "attn_layer_indices": [1]},
     "cohere_compass_text": {
@@ -72,6 +82,7 @@ NEEDS: dict[str, dict[str, Any]] = {
         },
     },
     "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1},
+    "dots3_note_text": {"per_layer_config": {"02": _LATENT_HEADS}},
     "dots3_note": {"adapter_in_dim": WIDTH},
     "deepseek_v2": {"num_experts_per_tok": 2},
     "dory": {

@@ -205,12 +205,15 @@ class Crammed(Result):
 
     Attributes
     ----------
+    strings, failed
+        Those that count, and those whose loss stopped being a number, which do not.
     start_scale
         Length of the first vectors over that of real inputs. None: not recorded.
     """
 
     m: int
     strings: int
+    failed: int = 0
     limit: int
     reaches: tuple[int, ...]
     censored: tuple[bool, ...]

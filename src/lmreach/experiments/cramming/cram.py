@@ -47,7 +47,7 @@ OUTCOMES: dict[Outcome, str] = {
     "hit_limit": "emitted the whole target: its reach is at least the length limit",
     "gave_up": "no growth within the patience",
     "spent": "used all its steps",
-    "non_finite": "the loss stopped being a number; what was confirmed before counts",
+    "non_finite": "the loss stopped being a number: a failed trial, no evidence of what can be reached",
     "cut": "time was up before its last step: confirmed as it stood, a lower bound at fewer steps",
 }
 

@@ -237,7 +237,8 @@ class _Probe:
             on_step=lambda _report: count(),
             stop=lambda: self.over() or (most is not None and taken[0] >= most),
         )
-        return [one.reach for one in found]
+        # Starts from which the loss stops being a number are no good ones, whatever came out before.
+        return [0 if one.outcome == "non_finite" else one.reach for one in found]
 
 
 def _furthest(reaches: dict[float, tuple[int, ...]]) -> float:

@@ -162,7 +162,7 @@ def _cramming(copying: Copying) -> Table:
     rows = []
     for one in copying.cramming:
         reaches = " ".join(map(str, sorted(one.reaches)))
-        cells = (Cell(str(one.m)), Cell(str(one.strings)), Cell(str(one.limit)), Cell(reaches), _n50(one.n50))
-        rows.append(Row(cells))
+        strings = Cell(str(one.strings), small=f"and {one.failed} that failed" if one.failed else "")
+        rows.append(Row((Cell(str(one.m)), strings, Cell(str(one.limit)), Cell(reaches), _n50(one.n50))))
     source = "Vectors optimised until this very model emits random strings of the same symbols."
     return Table("copy-cramming", "What optimised vectors reach on this model", source, columns, tuple(rows))

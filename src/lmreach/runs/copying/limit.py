@@ -55,12 +55,14 @@ def cram_strings(
 
 
 def cram_entry(m: int, limit: int, found: list[CramResult], start_scale: float | None = None) -> Crammed:
-    """Return reaches, n50 and curve of crammed strings."""
-    reach = np.asarray([one.reach for one in found], dtype=np.int64)
-    censored = np.asarray([one.censored for one in found], dtype=bool)
+    """Return reaches, n50 and curve of crammed strings; one whose loss stopped being a number is none."""
+    sound = [one for one in found if one.outcome != "non_finite"]
+    reach = np.asarray([one.reach for one in sound], dtype=np.int64)
+    censored = np.asarray([one.censored for one in sound], dtype=bool)
     return Crammed(
         m=m,
-        strings=len(found),
+        strings=len(sound),
+        failed=len(found) - len(sound),
         limit=limit,
         reaches=tuple(reach.tolist()),
         censored=tuple(censored.tolist()),

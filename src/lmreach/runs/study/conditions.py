@@ -50,10 +50,13 @@ class Answer:
         Tokens that came out.
     whole
         Whether that was all that was asked for: the length limit, or the one length tried.
+    failed
+        Whether the loss stopped being a number: no evidence, whatever came out.
     """
 
     reach: int
     whole: bool
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 from jaxtyping import Bool, Int
 
-__all__ = ["Trial", "counted", "reach_arrays"]
+__all__ = ["Trial", "counted", "is_failed", "reach_arrays", "whole_rounds"]
 
 
 class Trial(TypedDict):
@@ -34,8 +34,18 @@ class Trial(TypedDict):
     tokens_gained: NotRequired[int]
 
 
+def is_failed(trial: Trial) -> bool:
+    """Say whether a trial broke: its loss stopped being a number, which says nothing about the string."""
+    return trial["outcome"] == "non_finite"
+
+
 def counted(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials of one condition that count: strings 0, 1, 2, ... up to the first one missing.
+    """Return the trials of one condition that count: those of whole rounds that did not fail."""
+    return [trial for trial in whole_rounds(trials) if not is_failed(trial)]
+
+
+def whole_rounds(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials of one condition up to the first string missing: 0, 1, 2, ...
 
     Of an interrupted batch the early finishers are the ones that gave up early, so counting whoever
     happened to finish would bias the curve; a run of whole indices does not. Trials at single lengths count

@@ -56,7 +56,8 @@ class Trials(Evidence):
         self.placed.append((chunk.n, chunk.first, chunk.last))
         self._posterior = None
         for string, answer in zip(range(chunk.first, chunk.last), answers, strict=True):
-            self.outcomes.setdefault(string, {})[chunk.n] = answer.whole
+            if not answer.failed:
+                self.outcomes.setdefault(string, {})[chunk.n] = answer.whole
 
     def shares(self) -> dict[int, float]:
         """Return the share of strings reached at every length."""

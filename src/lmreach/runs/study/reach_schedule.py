@@ -25,17 +25,20 @@ class Reaches(Evidence):
 
     reach: list[int] = field(default_factory=list)
     censored: list[bool] = field(default_factory=list)
+    failed: int = 0
     _standing: Standing | None = None
 
     @property
     def count(self) -> int:
-        """Return the number of finished strings."""
-        return len(self.reach)
+        """Return the number of finished strings, failed ones included."""
+        return len(self.reach) + self.failed
 
     def add(self, chunk: Chunk, answers: Sequence[Answer]) -> None:
         """Take note of a finished chunk."""
-        self.reach += [answer.reach for answer in answers]
-        self.censored += [answer.whole for answer in answers]
+        sound = [answer for answer in answers if not answer.failed]
+        self.reach += [answer.reach for answer in sound]
+        self.censored += [answer.whole for answer in sound]
+        self.failed += len(answers) - len(sound)
         self._standing = None
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:

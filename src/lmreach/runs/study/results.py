@@ -29,7 +29,7 @@ from lmreach.runs.model_limits import limit_records
 from lmreach.runs.study.accessibility import Entries, points_of
 from lmreach.runs.study.conditions import Condition, Skipped
 from lmreach.runs.study.extent import Extent
-from lmreach.runs.study.ledger import Trial, counted
+from lmreach.runs.study.ledger import Trial, counted, is_failed, whole_rounds
 from lmreach.runs.study.slopes import slope_records
 
 __all__ = ["Measured", "assemble"]
@@ -181,7 +181,11 @@ def _not_done(measured: Measured, noun: str) -> tuple[NotDone, ...]:
         NotDone(what=f"{one.strings} {noun} of {one.condition.name}", why=one.why) for one in measured.skipped
     ]
     for condition, own in measured.trials.items():
-        loose = len(own) - len(counted(own))
+        failed = sum(map(is_failed, own))
+        if failed:
+            why = "their loss stopped being a number, so they say nothing about what can be reached"
+            rows.append(NotDone(what=f"{failed} {noun} of {condition.name} failed and do not count", why=why))
+        loose = len(own) - len(whole_rounds(own))
         if loose:
             what = f"{loose} finished {noun} of {condition.name} are not counted"
             why = (

@@ -142,9 +142,13 @@ class AbstractSchedule(ABC):
         """Take note of a finished chunk: what it cost (0: not known) and what became of its strings.
 
         Only whole chunks are noted: of an interrupted one the early finishers are those that gave up early.
+        A condition ends with a chunk of which every string failed.
         """
         assert len(answers) == chunk.strings
         self.costs.note(chunk.condition, self._work(chunk), seconds)
+        if all(answer.failed for answer in answers):
+            self.close(chunk.condition, f"the loss of all {chunk.strings} strings stopped being a number")
+            return
         own = self._known.setdefault(chunk.condition, self._evidence(chunk.condition))
         own.add(chunk, answers)
         if self.width is not None and own.look(self.width):

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from lmreach.experiments.cramming.regions.build import describe, held_to
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress
 from lmreach.runs.study.conditions import Answer, Chunk
+from lmreach.runs.study.ledger import Trial, is_failed
 from lmreach.runs.study.records import at_a_length, bits_record, claim, crammed_record, published_record
 from lmreach.runs.study.search import Search
 from lmreach.runs.study.strings import Strings
@@ -208,4 +209,4 @@ def _shown(chunk: Chunk) -> str:
 def _answer(trial: dict[str, Any]) -> Answer:
     """Read a record: a trial at one length says whether it was solved, another whether it met its limit."""
     whole = trial["solved"] if "solved" in trial else trial["outcome"] == "hit_limit"
-    return Answer(int(trial["reach"]), bool(whole))
+    return Answer(int(trial["reach"]), bool(whole), is_failed(cast("Trial", trial)))

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "models": {*BASE, "config", "maths"},
     "experiments": {*BASE, "config", "results", "maths", "stats", "models"},
     "engine": {*BASE, "config", "results"},
-    "report": {*BASE, "results"},
+    "report": {*BASE, "results", "maths"},
     "runs": {*BASE, "config", "results", "maths", "stats", "models", "experiments", "engine", "report"},
     "cli": {"paper", "maths", "stats", "models", "experiments", "engine", "report", "runs"}
     | {*BASE, "config", "results"},

@@ -1,13 +1,16 @@
 """The page in a real browser: nothing loaded, nothing overflowing, everything visible."""
 
 import json
+import math
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from lmreach.maths.bounds import limits
 from lmreach.report import render
+from lmreach.results.run import SCHEMA_VERSION
 
 from . import copy_sample, sample
 
@@ -136,4 +139,73 @@ def test_the_data_can_be_read_and_downloaded(opened, tmp_path):
     waiting.value.save_as(tmp_path / "results.json")
     assert waiting.value.suggested_filename == "results.json"
     assert json.loads((tmp_path / "results.json").read_text()) == inside
-    assert inside["schema"] == 1
+    assert inside["schema_version"] == SCHEMA_VERSION
+
+
+def test_a_table_is_sorted_filtered_and_downloaded(opened, tmp_path):
+    page, _, _ = opened
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    tables = page.locator(".scroll.wide > table")
+    long = [table for table in tables.all() if table.locator("tbody tr").count() > 6]
+    if not long:
+        return
+    table = long[0]
+    head = table.locator("thead th").first
+    before = table.locator("tbody th").all_inner_texts()
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert sorted(table.locator("tbody th").all_inner_texts()) == sorted(before)
+    tools = table.locator("xpath=../following-sibling::div[1]")
+    tools.locator("input").fill("no row has these words")
+    assert table.locator("tbody tr:visible").count() == 0
+    tools.locator("input").fill("")
+    with page.expect_download() as waiting:
+        tools.locator("button").click()
+    waiting.value.save_as(tmp_path / "table.csv")
+    assert len((tmp_path / "table.csv").read_text("utf-8-sig").splitlines()) >= len(before)
+
+
+def test_marks_say_their_number(opened):
+    page, _, _ = opened
+    marks = page.locator("#figure-n50-by-m svg:visible [aria-roledescription][aria-label]")
+    if marks.count() == 0:
+        return
+    marks.first.hover(force=True)
+    shown = page.locator(".tip").inner_text()
+    assert "m = " in shown
+    assert "n50" in shown
+
+
+def test_the_calculator_agrees_with_bounds(browser, tmp_path):
+    page = browser.new_page()
+    page.goto(render(sample.study(), tmp_path).as_uri())
+    for dtype in ("float16", "bfloat16", "float32", "float8_e4m3", "int4"):
+        held = limits(width=576, vocab=49152, dtype=dtype, vector_dtype=dtype)
+        exact = next(one for one in held if one.name == "every finite value")
+        ball = next(one for one in held if one.name == "ball (paper)")
+        page.fill("[name=width]", "576")
+        page.fill("[name=vocab]", "49152")
+        page.fill("[name=vectors]", "3")
+        page.fill("[name=length]", "5000")
+        page.select_option("[name=format]", dtype)
+        for packing, limit in (("count", exact), ("ball", ball)):
+            page.select_option("[name=packing]", packing)
+            told = page.inner_text("#calculator-limit").split()[0].replace(",", "")
+            assert float(told) == pytest.approx(limit.tokens_per_vector, rel=1e-5)
+            possible = page.inner_text("#calculator-possible").split()[0].replace(",", "")
+            assert int(possible) == limit.longest_fully_possible(3)
+            share = page.inner_text("#calculator-share")
+            if limit.log_share(5000, 3) < 0:
+                power = float(share.split("10^")[1].split()[0].replace(",", ""))
+                assert power == pytest.approx(limit.log_share(5000, 3) / math.log(10), rel=1e-5)
+            else:
+                assert "not excluded" in share
+            vectors = int(page.inner_text("#calculator-vectors").replace(",", ""))
+            assert limit.longest_fully_possible(vectors) >= 5000
+            assert vectors == 1 or limit.longest_fully_possible(vectors - 1) < 5000
+            width = int(page.inner_text("#calculator-width").replace(",", ""))
+            per_coordinate = limit.tokens_per_vector / 576
+            assert (width - 1) * per_coordinate * 3 < 5000 <= width * per_coordinate * 3 * (1 + 1e-12)
+    page.close()

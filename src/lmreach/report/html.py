@@ -1,7 +1,10 @@
 """The report page: one self-contained HTML file made from a results dict."""
 
+import base64
+import hashlib
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,8 +19,9 @@ from lmreach.report.copying import words as copy_words
 from lmreach.report.kit import drawing, embed, reading
 from lmreach.report.kit.drawing import Figure
 from lmreach.report.kit.format import duration, literal, plain
-from lmreach.report.study import growth, tables, words
+from lmreach.report.study import growth, summary, tables, words
 from lmreach.report.study import precision_tables as told
+from lmreach.report.study.calculator import calculator
 from lmreach.results import AnyResults, CensusResults, CopyResults
 from lmreach.results.cells import Cells
 from lmreach.results.census import Census
@@ -69,7 +73,8 @@ def page(results: AnyResults) -> str:
             words=words,
             paper_ball=any(limit.is_paper_ball for limit in reading.limits(results)),
             json_text=embed.script_text(written),
-            json_uri=embed.data_uri(written),
+            script=Markup(_script()),  # noqa: S704  (our own file)
+            script_hash=_script_hash(),
         )
     )
 
@@ -86,6 +91,8 @@ def _sections(results: AnyResults) -> dict[str, object]:
         return {"copying": _copying(results.copying, limits)}
     first = growth.growth(results)
     return {
+        "summary": summary,
+        "calculator": calculator(results.model),
         "growth": None if first is None else _drawn(first),
         "curves": [_drawn(figure) for figure in figures.curves(results)],
         "census": None if results.census is None else _census(results.census),
@@ -151,6 +158,17 @@ def _drawn(figure: Figure) -> Drawn:
 
 def _printable(value: object) -> object:
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _script() -> str:
+    """Return the page's script, as it stands between its tags."""
+    return files("lmreach.report").joinpath("templates", "report.js").read_text(encoding="utf-8")
+
+
+def _script_hash() -> str:
+    """Return the script's hash as a content security policy names it: no other script runs on the page."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()}"
 
 
 @cache

@@ -1,6 +1,5 @@
 """The JSON inside the page."""
 
-import base64
 import json
 import math
 from pathlib import Path
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmreach.errors import InputError
-from lmreach.report.kit.embed import as_json, data_uri, script_text, strict
+from lmreach.report.kit.embed import as_json, script_text, strict
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(
@@ -31,13 +30,6 @@ def test_script_text_is_strict_json_that_holds_no_markup(value):
     assert not set("<>&") & set(text)
     assert text.isascii()
     assert read(text) == strict(value)
-
-
-@given(VALUES)
-def test_the_link_holds_the_same_json(value):
-    kind, body = data_uri(value).split(",", 1)
-    assert kind == "data:application/json;base64"
-    assert read(base64.b64decode(body)) == strict(value)
 
 
 def test_numbers_json_cannot_say():

@@ -1,6 +1,5 @@
 """The results inside the page: strict JSON that no HTML parser can mistake for markup."""
 
-import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -42,9 +41,3 @@ def as_json(value: Any, indent: int | None = None) -> str:
 def script_text(value: Any) -> Markup:
     r"""Write ``value`` as JSON for a ``<script type="application/json">`` element (``<`` as ``\u003c``)."""
     return Markup(as_json(value).translate(_ESCAPES))  # noqa: S704  (every character HTML reads is escaped above)
-
-
-def data_uri(value: Any) -> Markup:
-    """Return ``value`` as a JSON file in a ``data:`` URI, for a link that needs no server."""
-    body = base64.b64encode(as_json(value, indent=1).encode("ascii")).decode("ascii")
-    return Markup(f"data:application/json;base64,{body}")  # noqa: S704  (base64 has no special characters)

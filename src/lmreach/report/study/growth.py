@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import altair as alt
@@ -33,7 +33,10 @@ _LINE = 15  # height of one line of a label in pixels
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One n50 as drawn: ``beyond`` is 1 when n50 lies above ``n``, -1 when below, 0 when it is ``n``."""
+    """One n50 as drawn: ``beyond`` is 1 when n50 lies above ``n``, -1 when below, 0 when it is ``n``.
+
+    ``text`` is what the mark says to a pointer; ``reaches`` are drawn where n50 has no interval.
+    """
 
     target: str
     m: float
@@ -41,6 +44,13 @@ class Point:
     low: float | None
     high: float | None
     beyond: int
+    text: str = ""
+    reaches: tuple[int, ...] = ()
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether n50 has a value and no interval: too few strings."""
+        return self.beyond == 0 and self.low is None and self.high is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +148,11 @@ def growth(results: AnyResults) -> Figure | None:
     counts = [float(entry.m) for entry in reading.entries(results)]
     if not points and not lines:
         return None
-    wide = _chart(results, points, lines, Frame.around(counts, points, lines, 600, 390), limit=210)
+    wide = _chart(results, points, lines, Frame.around(counts, points, lines, 640, 300), limit=210)
     narrow = _chart(results, points, lines, Frame.around(counts, points, lines, 210, 390), limit=112)
     caption = (
-        "Marks: n50 with its interval; a hollow mark with an arrow: n50 lies beyond it (length limit, or "
-        "below 1). "
+        "Marks: n50 with its interval. A hollow mark with an arrow: n50 lies beyond it (length limit, or "
+        "below 1). A hollow mark without one: too few strings for an interval; dots are single strings. "
         "Dashed: the interval has no end on that side. "
         "Band: 95 % interval of the fitted line, from resampling strings. "
         "Straight lines without marks: limits, C·m tokens (tightest of each premise, and the paper’s ball)."
@@ -160,7 +170,19 @@ def growth(results: AnyResults) -> Figure | None:
 
 
 def _points(results: AnyResults) -> list[Point]:
-    return [point for entry in reading.entries(results) for point in _point(entry)]
+    return [
+        replace(point, text=_said(entry), reaches=entry.reaches if point.is_bare else ())
+        for entry in reading.entries(results)
+        for point in _point(entry)
+    ]
+
+
+def _said(entry: Accessibility) -> str:
+    """Say what a mark stands for: condition, n50 with its interval, strings and steps."""
+    value, told = words.n50_cell(entry)
+    steps = words.steps_each(entry)
+    strings = f"{entry.finished} strings" + ("" if steps is None else f", {steps:,} steps each")
+    return plain(f"{entry.target}, m = {entry.m}: n50 {value} ({told}); {strings}")
 
 
 def _point(entry: Accessibility) -> list[Point]:
@@ -211,7 +233,7 @@ def _chart(
         style = look(index)
         mine = [point for point in points if point.target == target]
         slope = reading.slope_of(results, target)
-        if slope and mine:
+        if slope and mine and None not in (slope.slope.low, slope.slope.high):
             layers += _fit(slope, mine, frame, style)
         if mine:
             layers += _marks(mine, frame, style, index)
@@ -271,29 +293,44 @@ def _marks(mine: list[Point], frame: Frame, style: Look, index: int) -> list[alt
         {"m": p.m, "n": frame.inside(p.n), "to": edge}
         for p in sure
         for end, edge in ((p.low, frame.n[0]), (p.high, frame.n[1]))
-        if end is None
+        if end is None and not p.is_bare
     ]
     bars = [
         {"m": p.m, "n": frame.inside(p.n if p.low is None else p.low), "to": frame.inside(p.high or p.n)}
         for p in sure
     ]
-    spots = [{"m": p.m, "n": frame.inside(p.n)} for p in sure]
+    spots = [{"m": p.m, "n": frame.inside(p.n), "text": p.text} for p in sure if not p.is_bare]
+    bare = [{"m": p.m, "n": frame.inside(p.n), "text": p.text} for p in sure if p.is_bare]
+    strings = [{"m": p.m, "n": frame.inside(reach)} for p in sure for reach in p.reaches]
     rule = alt.Chart(rows(bars)).mark_rule(color=style.colour, strokeWidth=1.6, xOffset=aside)
-    dots = alt.Chart(rows(spots)).mark_point(fill=style.colour, **mark)
+    dots = alt.Chart(rows(spots)).mark_point(fill=style.colour, aria=True, **mark)
     dashed = alt.Chart(rows(edges)).mark_rule(
         color=style.colour, strokeWidth=1.2, strokeDash=[2, 4], xOffset=aside
     )
     layers = [
         rule.encode(x=frame.x(), y=frame.y(), y2="to"),
         *([dashed.encode(x=frame.x(), y=frame.y(), y2="to")] if edges else []),
-        dots.encode(x=frame.x(), y=frame.y()),
+        dots.encode(x=frame.x(), y=frame.y(), description="text:N"),
     ]
+    if bare:
+        ticks = alt.Chart(rows(strings)).mark_point(
+            fill=style.colour, shape="circle", size=14, opacity=0.55, strokeWidth=0, xOffset=aside
+        )
+        open_mark = alt.Chart(rows(bare)).mark_point(fill=PAPER, strokeWidth=1.8, aria=True, **mark)
+        layers += [
+            ticks.encode(x=frame.x(), y=frame.y()),
+            open_mark.encode(x=frame.x(), y=frame.y(), description="text:N"),
+        ]
     for way, arrow, shift in ((1, "↑", -14), (-1, "↓", 14)):
-        past = [{"m": p.m, "n": frame.inside(p.n), "arrow": arrow} for p in mine if p.beyond == way]
-        hollow = alt.Chart(rows(past)).mark_point(fill=PAPER, strokeWidth=1.8, **mark)
+        past = [
+            {"m": p.m, "n": frame.inside(p.n), "arrow": arrow, "text": p.text}
+            for p in mine
+            if p.beyond == way
+        ]
+        hollow = alt.Chart(rows(past)).mark_point(fill=PAPER, strokeWidth=1.8, aria=True, **mark)
         text = alt.Chart(rows(past)).mark_text(color=style.text, fontSize=15, xOffset=aside, dy=shift)
         layers += [
-            hollow.encode(x=frame.x(), y=frame.y()),
+            hollow.encode(x=frame.x(), y=frame.y(), description="text:N"),
             text.encode(x=frame.x(), y=frame.y(), text="arrow:N"),
         ]
     return layers

@@ -1,5 +1,6 @@
 """The tables of the page: limits, growth, what was reached, and beside them those of `fact_tables`."""
 
+import math
 from collections.abc import Sequence
 
 from lmreach.report.kit import reading
@@ -24,9 +25,17 @@ __all__ = [
     "points",
     "provenance",
     "ratios",
+    "reached",
     "slopes",
     "support",
+    "tightest",
 ]
+
+_ASSUMES = {
+    "format": "nothing but the number format of the vectors",
+    "input": "vectors lie where real inputs lie",
+    "hidden": "prompts are told apart only by final hidden states, at a stated precision",
+}
 
 
 def limits(results: AnyResults) -> Table:
@@ -54,6 +63,70 @@ def limits(results: AnyResults) -> Table:
         columns,
         rows,
     )
+
+
+def tightest(results: AnyResults) -> Table:
+    """The tightest limit of each premise, loosest assumption first; equal limits share a row."""
+    targets = [target for target in reading.targets(results) if reading.slope_of(results, target)]
+    columns = (
+        Column("Limit", numeric=False),
+        Column("Assumes", numeric=False),
+        Column("Limit C", "tokens per vector"),
+        *(Column("C / slope", f"ratio, {target}") for target in targets),
+    )
+    every = reading.limits(results)
+    rows = []
+    for limit in reversed(reading.tightest(results)):
+        equal = [one.name for one in every if one.premise == limit.premise and _equal(one, limit)]
+        found = [reading.ratio_of(reading.slope_of(results, target), limit) for target in targets]
+        named = f"premise {limit.premise}, {limit.packing}"
+        rows.append(
+            Row(
+                (
+                    Cell(limit.name, ", ".join(name for name in equal if name != limit.name)),
+                    Cell(_ASSUMES.get(limit.premise, limit.premise), named),
+                    Cell(number(limit.tokens_per_vector)),
+                    *map(_known, found),
+                )
+            )
+        )
+    source = "C: tokens that one vector can decide at most. In small print: limits of the same value."
+    return Table("tightest", "The tightest limit under each assumption", source, columns, tuple(rows))
+
+
+def _equal(one: Limit, other: Limit) -> bool:
+    return math.isclose(one.tokens_per_vector, other.tokens_per_vector, rel_tol=1e-6)
+
+
+def reached(results: AnyResults) -> Table:
+    """n50 per kind and m in short: strings, interval, steps."""
+    columns = (
+        Column("Target", numeric=False),
+        Column("m", "vectors"),
+        Column("n50", "tokens, interval"),
+        Column("n50 / m", "tokens per vector"),
+        Column("Strings", "finished / asked"),
+        Column("Steps", "per string"),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(record.target),
+                Cell(number(record.m)),
+                Cell(*words.n50_cell(record)),
+                Cell(number(record.tokens_per_vector)),
+                Cell(f"{number(record.finished)} / {number(record.strings)}"),
+                Cell(number(words.steps_each(record))),
+            )
+        )
+        for record in reading.entries(results)
+    )
+    source = (
+        "n50: half of the strings were emitted to this length. Every one was confirmed by greedy decoding."
+    )
+    if words.is_published(reading.entries(results)):
+        source = " ".join(words.protocol_notes(results))
+    return Table("reached", "n50 by kind of target and number of vectors", source, columns, rows)
 
 
 def _limit(results: AnyResults, limit: Limit, targets: Sequence[str]) -> Row:

@@ -292,6 +292,12 @@ def vocabulary(results: AnyResults) -> str:
     return f"{said}; ln V = {number(log_v, 6)} entered C, which is neither of the two"
 
 
+def steps_each(record: Accessibility) -> int | None:
+    """Return the optimiser steps of a string, on average; None where none was finished."""
+    trials = record.trials or record.finished
+    return round(record.steps / trials) if trials else None
+
+
 def n50_cell(record: Accessibility) -> tuple[str, str]:
     """Return n50 and its interval, or the verdict that stands for it, as a table shows them."""
     n50, points = record.n50, record.points

@@ -1,0 +1,185 @@
+"""The first screen of a study: one sentence, four numbers with their intervals, and what the run lacks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lmreach.report.kit import reading
+from lmreach.report.kit.format import interval, number, percent, prose
+from lmreach.report.study import words
+from lmreach.results import Interval
+from lmreach.results.limits import Limit
+from lmreach.results.study import Accessibility, Slope, StudyResults
+
+__all__ = ["FOR_AN_INTERVAL", "Notice", "Tile", "answer", "notices", "tiles"]
+
+FOR_AN_INTERVAL = 6
+"""Strings below which a 95 % interval of n50 has an open end, whatever the strings do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number of the first screen: what it is, its value with unit and interval, and what it rests on."""
+
+    label: str
+    value: str
+    unit: str
+    interval: str
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a reader must know before the numbers: a bold beginning, the rest, and a command or nothing."""
+
+    lead: str
+    text: str
+    command: str = ""
+
+
+def answer(results: StudyResults) -> str:
+    """Say the outcome in one sentence of plain words."""
+    first = _first(results)
+    if first is None:
+        return f"This run did not measure what {results.model.name} can be made to emit."
+    vectors = "One prompt vector" if first.m == 1 else f"{first.m} prompt vectors"
+    enough = "is" if first.m == 1 else "are"
+    name, kind = results.model.name, _strings(first.target)
+    n50 = first.n50
+    match words.verdict(first):
+        case "estimated" if n50.value is not None:
+            said = f"make {name} emit half of the {kind} of {prose(n50.value)} tokens exactly"
+        case "above_limit":
+            said = f"make {name} emit at least half of the {kind} of {number(first.limit)} tokens exactly"
+        case "separated" | "curve_does_not_fit" if n50.low is not None and n50.high is not None:
+            between = f"{number(n50.low, 3)} to {number(n50.high, 3)}"
+            said = f"make {name} emit half of the {kind} of some length from {between} tokens exactly"
+        case "below_one":
+            return f"{vectors} made {name} emit even the first token of fewer than half of the {kind}."
+        case _:
+            return f"How long {kind} may be that {name} emits from {vectors.lower()} is not known."
+    slope = reading.slope_of(results, first.target)
+    more = "" if slope is None else f"; each further vector adds {prose(slope.slope.value)} tokens"
+    return f"{vectors} {enough} enough to {said}{more}."
+
+
+def tiles(results: StudyResults) -> tuple[Tile, ...]:
+    """Return the tiles: the first vector, each further one, what theory allows, how far apart they are."""
+    first = _first(results)
+    slope = None if first is None else reading.slope_of(results, first.target)
+    limit = _limit(results)
+    return tuple(
+        tile
+        for tile in (
+            None if first is None else _first_tile(first),
+            None if first is None else _slope_tile(results, first, slope),
+            None if limit is None else _limit_tile(results, limit),
+            None if limit is None or first is None else _ratio_tile(first, slope, limit),
+        )
+        if tile is not None
+    )
+
+
+def notices(results: StudyResults) -> tuple[Notice, ...]:
+    """Return what must be known before the numbers: too few strings, or an early end of the run."""
+    again = "lmreach resume RUN --budget 10m"
+    said = []
+    if results.provenance.interrupted:
+        said.append(Notice("This run was interrupted.", "It shows what was finished by then.", again))
+    thin = [entry for entry in reading.entries(results) if _is_thin(entry)]
+    if thin:
+        fewest = min(entry.finished for entry in thin)
+        noun = "string" if fewest == 1 else "strings"
+        text = f"{fewest} {noun} a point: an interval needs {FOR_AN_INTERVAL}. Hollow marks have none."
+        said.append(Notice("Preliminary:", text, again))
+    unfinished = [entry for entry in reading.entries(results) if entry.finished < entry.strings]
+    if unfinished and not results.provenance.interrupted and not thin:
+        done, asked = sum(e.finished for e in unfinished), sum(e.strings for e in unfinished)
+        text = f"Of the strings asked for, {done} of {asked} were run where it ran out."
+        said.append(Notice("The budget ended this run.", text, again))
+    return tuple(said)
+
+
+def _is_thin(entry: Accessibility) -> bool:
+    return entry.trials is None and 0 < entry.finished < FOR_AN_INTERVAL
+
+
+def _first(results: StudyResults) -> Accessibility | None:
+    """Return the condition to begin with: random targets before others, the fewest vectors."""
+    measured = [entry for entry in reading.entries(results) if entry.finished]
+    return min(measured, key=lambda entry: (entry.target != "random", entry.m), default=None)
+
+
+def _limit(results: StudyResults) -> Limit | None:
+    """Return the tightest limit that binds the vectors used, whatever they are: that of their format."""
+    held = reading.tightest(results)
+    return next((one for one in held if one.premise == "format"), held[0] if held else None)
+
+
+def _strings(target: str) -> str:
+    named = {
+        "random": "random strings",
+        "self": "strings of its own text",
+        "words": "strings of random words",
+    }
+    return named.get(target, f"strings of {target}")
+
+
+def _basis(entries: Sequence[Accessibility]) -> str:
+    """Say how many strings a number rests on, and after how many steps."""
+    strings = sorted({entry.finished for entry in entries})
+    steps = sorted({each for each in map(words.steps_each, entries) if each is not None})
+    some = f"{strings[0]}" if len(strings) == 1 else f"{strings[0]} to {strings[-1]}"
+    if not steps:
+        return f"{some} strings"
+    taken = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+    return f"{some} strings, {taken} steps each"
+
+
+def _first_tile(first: Accessibility) -> Tile:
+    value, told = words.n50_cell(first)
+    from_vectors = "one vector" if first.m == 1 else f"{first.m} vectors"
+    level = percent(first.n50.confidence) if first.n50.confidence else ""
+    shown = f"{level} interval {told}" if words.verdict(first) == "estimated" and level else told
+    return Tile(f"From {from_vectors}", value, f"{first.target} tokens (n50)", shown, _basis([first]))
+
+
+def _slope_tile(results: StudyResults, first: Accessibility, slope: Slope | None) -> Tile:
+    label, unit = "Each further vector adds", f"{first.target} tokens (slope)"
+    if slope is None:
+        why = next((one.slope.words for one in reading.slopes(results) if one.target == first.target), "")
+        return Tile(label, "not known", unit, "", why or "this needs two numbers of vectors with an n50")
+    mine = [e for e in reading.entries(results) if e.target == first.target and e.m in slope.m]
+    counts = f"m = {', '.join(map(str, slope.m))}; {_basis(mine)}" if mine else ""
+    return Tile(label, number(slope.slope.value), unit, _interval(slope.slope), counts)
+
+
+def _limit_tile(results: StudyResults, limit: Limit) -> Tile:
+    others = [one for one in reading.tightest(results) if one.premise != limit.premise]
+    less = "; ".join(f"{prose(one.tokens_per_vector)} if “{one.premise}” holds" for one in others)
+    basis = f"{less} (see Limits)" if less else f"premise: {limit.premise}"
+    return Tile(
+        "Theory allows at most", number(limit.tokens_per_vector), "tokens per vector", limit.name, basis
+    )
+
+
+def _ratio_tile(first: Accessibility, slope: Slope | None, limit: Limit) -> Tile | None:
+    ratio = reading.ratio_of(slope, limit)
+    if ratio is not None and ratio.value is not None:
+        return Tile(
+            "How far apart",
+            f"{number(ratio.value)} ×",
+            "limit over slope",
+            _interval(ratio),
+            f"limit: {limit.name}",
+        )
+    plain = first.ratio_to_limits.get(limit.name)
+    if plain is None:
+        return None
+    return Tile("How far apart", f"{number(plain)} ×", f"limit over n50 / m at m = {first.m}", "", limit.name)
+
+
+def _interval(estimate: Interval) -> str:
+    if estimate.low is None and estimate.high is None:
+        return "no interval: too few strings"
+    level = percent(estimate.confidence) if estimate.confidence else "95 %"
+    return f"{level} interval {interval(estimate.low, estimate.high)}"

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import stat
+from functools import partial
 from itertools import pairwise
 
 import html5lib

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from lmreach.files import write_whole
+from lmreach.files import check_place, write_whole
 from lmreach.report.census.section import census_figures
 from lmreach.report.copying.section import copying_figures
 from lmreach.report.kit import reading
@@ -50,6 +50,7 @@ def save_figures(results: AnyResults, folder: Path) -> list[Path]:
         If the folder cannot be made or written.
     """
     written = []
+    check_place(folder / "figure.svg", remedy="choose another folder")
     for figure in figures(results):
         drawn, picture = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
         write_whole(drawn, svg(figure.wide))

@@ -29,7 +29,12 @@ CALLS = {
     "cram": ["cram"],
     "census": ["census", "reachability"],
     "copy": ["copy"],
+    "verify": ["verify"],
+    "decode": ["decode"],
+    "judge": ["judge"],
 }
+# What opens a folder or a file of a run takes no model that stands in memory.
+OF_RUNS = {"verify", "decode"}
 QUICK = StudyConfig(
     m=(1, 2),
     targets=("random",),
@@ -69,11 +74,11 @@ def test_the_command_line_calls_the_very_same_functions(command: str, names: lis
 
 
 def test_every_command_is_a_function_or_said_to_be_none() -> None:
-    without = {"paper", "verify", "decode", "judge", "export", "resume", "status", "report", "cache"}
+    without = {"paper", "export", "resume", "status", "report", "cache"}
     assert set(CALLS) | without == set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", sorted(chain.from_iterable(CALLS.values())))
+@pytest.mark.parametrize("name", sorted({*chain.from_iterable(CALLS.values())} - OF_RUNS))
 def test_public_functions_take_settings_by_name_and_are_documented(name: str) -> None:
     function = getattr(lmreach, name)
     assert function.__module__ == lmreach._PUBLIC[name]
@@ -226,3 +231,36 @@ def test_results_are_sections_and_charts(
 def test_hostile_names_stay_text() -> None:
     found = lmreach.bounds(width=8, vocab=9).model_copy(update={"subject": "<script>alert(1)</script>"})
     assert "<script>" not in found._repr_html_()
+
+
+def test_a_run_is_verified_and_its_certificates_decoded(study: lmreach.StudyResults) -> None:
+    assert study.folder is not None
+    found = lmreach.verify(study.folder)
+    assert found.held
+    assert "certificates held" in repr(found)
+    assert len(found.to_pandas()) == len(found.verdicts)
+    certificate = next((study.folder / "certificates").glob("*.safetensors"))
+    decoded = lmreach.decode(certificate)
+    assert decoded.as_claimed
+    assert decoded.text in repr(decoded)
+    assert lmreach.open_run(study.folder).kind == "study"
+    assert lmreach.open_results(study.folder) == study
+
+
+def test_own_vectors_are_judged(tmp_path: Path) -> None:
+    model = lmreach.load("builtin:verse")
+    target = tmp_path / "my.txt"
+    target.write_text("O my love", encoding="utf-8")
+    vectors = np.random.default_rng(0).normal(size=(2, model.facts.width)).astype(np.float16)
+    found = lmreach.judge(vectors, model, target=f"text:{target}")
+    assert found.tokens == found.reach
+    assert found.bits_vectors == 16 * vectors.size
+    ids = model.encode("O my love")
+    assert lmreach.judge(vectors, model, target=ids) == found
+    np.save(tmp_path / "v.npy", vectors)
+    assert lmreach.judge(tmp_path / "v.npy", model, target=ids) == found
+    assert found.plot() is not None
+    with pytest.raises(InputError, match="floating-point vectors"):
+        lmreach.judge(np.zeros((2, 3), dtype=np.int64), model, target=ids)
+    with pytest.raises(InputError, match="finite vectors"):
+        lmreach.judge(np.full((1, model.facts.width), np.nan), model, target=ids)

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from lmreach.results.answers import ReachabilityResults as ReachabilityResults
     from lmreach.results.bounds import BoundsResults as BoundsResults
     from lmreach.results.census import CensusResults as CensusResults
+    from lmreach.results.certificates import DecodedCertificate as DecodedCertificate
+    from lmreach.results.certificates import Judgement as Judgement
+    from lmreach.results.certificates import Verification as Verification
     from lmreach.results.copying import CopyResults as CopyResults
     from lmreach.results.file import open_results as open_results
     from lmreach.results.study import StudyResults as StudyResults
@@ -46,6 +49,9 @@ if TYPE_CHECKING:
     from lmreach.runs.cells.run import cells as cells
     from lmreach.runs.census.call import census as census
     from lmreach.runs.census.reachability import reachability as reachability
+    from lmreach.runs.certificates.call import decode as decode
+    from lmreach.runs.certificates.call import judge as judge
+    from lmreach.runs.certificates.call import verify as verify
     from lmreach.runs.copying.call import copy as copy
     from lmreach.runs.study.call import cram as cram
     from lmreach.runs.study.call import study as study
@@ -65,7 +71,9 @@ _PUBLIC = {
     "CopyTrainConfig": "lmreach.config",
     "CramPlan": "lmreach.config",
     "CramRunConfig": "lmreach.config",
+    "DecodedCertificate": "lmreach.results.certificates",
     "JudgeConfig": "lmreach.config",
+    "Judgement": "lmreach.results.certificates",
     "LmreachError": "lmreach.errors",
     "LoadConfig": "lmreach.config",
     "LoadedModel": "lmreach.models.loaded",
@@ -77,12 +85,15 @@ _PUBLIC = {
     "StudyResults": "lmreach.results.study",
     "SupportConfig": "lmreach.config",
     "SupportResults": "lmreach.results.support",
+    "Verification": "lmreach.results.certificates",
     "VerifyConfig": "lmreach.config",
     "bounds": "lmreach.runs.bounds",
     "cells": "lmreach.runs.cells.run",
     "census": "lmreach.runs.census.call",
     "copy": "lmreach.runs.copying.call",
     "cram": "lmreach.runs.study.call",
+    "decode": "lmreach.runs.certificates.call",
+    "judge": "lmreach.runs.certificates.call",
     "limits": "lmreach.maths.bounds",
     "load": "lmreach.models.load",
     "open_results": "lmreach.results.file",
@@ -91,6 +102,7 @@ _PUBLIC = {
     "study": "lmreach.runs.study.call",
     "support": "lmreach.runs.support",
     "targets": "lmreach.runs.targets",
+    "verify": "lmreach.runs.certificates.call",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604

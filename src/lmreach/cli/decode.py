@@ -1,8 +1,7 @@
 """What a certificate's vectors say."""
 
 import sys
-from json import dumps
-from pathlib import Path
+from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -25,25 +24,10 @@ def decode(
     certificate
         A .safetensors file from the certificates folder of a run, or the folder of a run that has just one.
     """
-    from lmreach.runs.certificates.certificate import decode_certificate, load_for, open_certificate
+    from lmreach.cli.running import show
+    from lmreach.runs.certificates.call import decode as run_decode
 
-    found = open_certificate(Path(certificate), model)
-    loaded = load_for(found, note=lambda text: print(f"lmreach: {text}", file=sys.stderr))
-    decoded = decode_certificate(loaded, found, n)
-    claimed = found.ids[: len(decoded.ids)]
-    held = bool((decoded.ids[: len(claimed)] == claimed).all() and decoded.smallest_gap > 0)
-    if json:
-        entry = {
-            "model": loaded.facts.name,
-            "m": len(found.vectors),
-            "ids": decoded.ids.tolist(),
-            "text": loaded.text(decoded.ids),
-            "smallest_gap": decoded.smallest_gap,
-            "as_claimed": held,
-        }
-        print(dumps(entry, indent=1, allow_nan=False))
-    else:
-        print(loaded.text(decoded.ids))
-        if not held:
-            print("(not what the certificate claims)")
-    return 0 if held else 1
+    note = partial(print, "lmreach:", file=sys.stderr)
+    found = run_decode(certificate, model, n=n, note=note)
+    show(found, json=json)
+    return 0 if found.as_claimed else 1

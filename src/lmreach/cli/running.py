@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 
 
 @contextmanager
+def telling(*, silent: bool) -> Iterator[Progress]:
+    """Give what is told about progress: the terminal, or nobody."""
+    terminal = None if silent else Terminal()
+    try:
+        yield terminal or Silent()
+    finally:
+        if terminal is not None:
+            terminal.close()
+
+
+@contextmanager
 def watched(*, silent: bool) -> Iterator[tuple[Progress, Interrupt]]:
     """Give what is told about progress, and what Ctrl-C asks to stop."""
-    terminal = None if silent else Terminal()
-    with Interrupt() as interrupt:
-        try:
-            yield terminal or Silent(), interrupt
-        finally:
-            if terminal is not None:
-                terminal.close()
+    with Interrupt() as interrupt, telling(silent=silent) as progress:
+        yield progress, interrupt
 
 
 def show(result: "Shown", *, json: bool) -> None:

@@ -4,9 +4,10 @@ import altair as alt
 
 from lmreach.report.kit.drawing import COLOURS, MUTED, Figure, rows, stack
 from lmreach.results.bounds import BoundsResults
+from lmreach.results.certificates import Judgement
 from lmreach.results.support import SupportResults
 
-__all__ = ["growth_figure", "limits_figure"]
+__all__ = ["growth_figure", "judgement_figure", "limits_figure"]
 
 _WIDTH, _ROW, _HEIGHT = 420, 26, 240
 
@@ -54,4 +55,26 @@ def growth_figure(found: SupportResults) -> Figure:
         f"The largest L2 norm of {found.samples} states is {found.l2_max:.4g}.",
         f"{found.model}: the largest L2 norm so far, with more states and with longer prompts.",
         stack([line], _WIDTH, _HEIGHT),
+    )
+
+
+def judgement_figure(found: Judgement) -> Figure:
+    """Return the length each limit leaves fully possible as bars, and a line at what was emitted."""
+    data = rows(
+        [
+            {"limit": limit.name, "premise": limit.premise, "tokens": limit.longest_fully_possible}
+            for limit in found.limits
+        ]
+    )
+    x = alt.X("tokens:Q", title="tokens")
+    y = alt.Y("limit:N", sort=None, title=None)
+    colour = alt.Color("premise:N", scale=alt.Scale(range=list(COLOURS)), title="premise")
+    bars = alt.Chart(data).mark_bar(opacity=0.6).encode(x=x, y=y, color=colour)
+    reached = alt.Chart(rows([{"tokens": found.reach}])).mark_rule(strokeWidth=2).encode(x=x)
+    return Figure(
+        "judgement",
+        "What was emitted, beside what limits leave possible",
+        f"{found.reach} of {found.n} tokens came out of {found.m} vectors.",
+        f"Bars: longest length at which every sequence may be possible. Line: {found.reach} tokens emitted.",
+        stack([bars, reached], _WIDTH, _ROW * max(len(found.limits), 2)),
     )

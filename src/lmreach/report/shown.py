@@ -8,11 +8,13 @@ from markupsafe import escape
 
 from lmreach.report.text.bounds import bounds_lines
 from lmreach.report.text.cells import cells_lines
+from lmreach.report.text.certificates import decoded_lines, judgement_lines, verification_lines
 from lmreach.report.text.reachability import reachability_lines
 from lmreach.report.text.support import support_lines
 from lmreach.results.answers import CellsResults, ReachabilityResults
 from lmreach.results.bounds import BoundsResults
 from lmreach.results.census import CensusResults
+from lmreach.results.certificates import DecodedCertificate, Judgement, Verification
 from lmreach.results.copying import CopyResults
 from lmreach.results.run import RunResults
 from lmreach.results.shown import Shown
@@ -39,8 +41,11 @@ def _lines(result: Shown) -> Iterator[str]:
 
 _lines.register(BoundsResults, bounds_lines)
 _lines.register(CellsResults, cells_lines)
+_lines.register(DecodedCertificate, decoded_lines)
+_lines.register(Judgement, judgement_lines)
 _lines.register(ReachabilityResults, reachability_lines)
 _lines.register(SupportResults, support_lines)
+_lines.register(Verification, verification_lines)
 
 
 @_lines.register(RunResults)
@@ -95,6 +100,13 @@ def _(result: CellsResults) -> "Iterable[Figure]":
     from lmreach.report.cells.section import parts
 
     return parts(result).figures
+
+
+@_figures.register(Judgement)
+def _(result: Judgement) -> "Iterable[Figure]":
+    from lmreach.report.bars import judgement_figure
+
+    return (judgement_figure(result),)
 
 
 @_figures.register(BoundsResults)

@@ -1,10 +1,20 @@
 """What decoding again says: of a run's certificates, and of somebody's own vectors."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 from lmreach.results.base import Result
+from lmreach.results.shown import Shown
 
-__all__ = ["JudgedCurve", "JudgedLimit", "Judgement", "Quantised", "Verdict", "Verification"]
+__all__ = [
+    "DecodedCertificate",
+    "JudgedCurve",
+    "JudgedLimit",
+    "Judgement",
+    "Quantised",
+    "Verdict",
+    "Verification",
+]
 
 
 class Verdict(Result):
@@ -69,11 +79,18 @@ class Quantised(Result):
     tokens_claimed: int
 
 
-class Verification(Result):
+class Verification(Shown):
     """Every certificate of a run decoded again, in order of keys."""
+
+    _table: ClassVar[str] = "verdicts"
 
     verdicts: tuple[Verdict, ...]
     quantised: tuple[Quantised, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """Whether every claim holds."""
+        return all(verdict.held for verdict in self.verdicts)
 
 
 class JudgedLimit(Result):
@@ -104,7 +121,7 @@ class JudgedCurve(Result):
     share_at_least_as_far: float
 
 
-class Judgement(Result):
+class Judgement(Shown):
     """What given vectors do, beside what the model and the theory allow.
 
     Attributes
@@ -143,3 +160,35 @@ class Judgement(Result):
     bits_ids: float
     limits: tuple[JudgedLimit, ...]
     curve: tuple[JudgedCurve, ...]
+
+    _table: ClassVar[str] = "limits"
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the target that greedy decoding emits from the vectors: ``reach``."""
+        return self.reach
+
+
+class DecodedCertificate(Shown):
+    """What greedy decoding emits from a certificate's vectors.
+
+    Attributes
+    ----------
+    m
+        Vectors.
+    smallest_gap
+        Smallest top-two gap, in logits.
+    as_claimed
+        Whether it is what the certificate claims, with a gap above 0 at every step.
+    """
+
+    model: str
+    m: int
+    ids: tuple[int, ...]
+    text: str
+    smallest_gap: float
+    as_claimed: bool
+
+    def rows(self) -> Sequence[Result]:
+        """Return the whole: it is one row."""
+        return (self,)

@@ -104,8 +104,11 @@ def test_a_run_that_fails_before_its_model_is_there_leaves_no_folder(tmp_path: P
     assert list((tmp_path / "mine").iterdir()) == [], "an empty folder that was there stays"
 
 
-def test_a_run_killed_before_it_began_is_begun_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tables", [False, True])
+def test_a_run_killed_before_it_began_is_begun_again(tables: bool, tmp_path: Path) -> None:
     Store(tmp_path / "run").close()
+    if not tables:
+        (tmp_path / "run" / "store.sqlite").write_bytes(b"")
     with pytest.raises(OutputError, match="before it began"):
         open_run(tmp_path / "run")
     begun(RunKind.STUDY, tmp_path / "run")

@@ -447,6 +447,8 @@ def _check_model(
 
 def _envelope(store: Store) -> Envelope | None:
     """Read the envelope, or put it together from what older versions kept; None: nothing was begun."""
+    if not store.begun:
+        return None
     kept = store.meta(_ENVELOPE)
     if kept is None:
         return _of_an_older_run(store)

@@ -110,7 +110,8 @@ class Store:
                 self._db.execute("PRAGMA journal_mode=DELETE")
                 self._db.execute("PRAGMA synchronous=FULL")
                 _migrate(self._db, folder)
-            sweep(folder / _CERTIFICATES)
+            for place in (folder, folder / _CERTIFICATES):
+                sweep(place)
         except BaseException:
             self._give_back()
             raise
@@ -153,6 +154,12 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to read: a writer that was killed at once has left an empty file."""
+        with _explained(self.folder):
+            return _has_tables(self._db)
 
     def add(self, key: str, cell: str, record: dict[str, Any], proof: Proof | None = None) -> bool:
         """Write one trial, with the proof of what it claims; returns False when its key was there already.
@@ -290,13 +297,17 @@ def _version(db: sqlite3.Connection, folder: Path) -> int:
     return version
 
 
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trials'").fetchone() is not None
+
+
 def _migrate(db: sqlite3.Connection, folder: Path) -> None:
     """Bring a ledger to the present version, in one transaction."""
     version = _version(db, folder)
     if version == LEDGER_VERSION:
         return
     steps: Iterable[str] = (step for steps in _MIGRATIONS[version:] for step in steps)
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trials'").fetchone():
+    if not _has_tables(db):
         steps = _TABLES
     db.execute("BEGIN IMMEDIATE")
     try:

@@ -1,7 +1,7 @@
 """Studies that are killed for good: run as a program, which forks a child for each and ends it by SIGKILL.
 
-Every child begins or goes on with a small run; when it dies is drawn: after a random time, or just before or
-after one of the steps by which something reaches the disk (a sync, a rename, a statement of SQLite, the page).
+Every child begins or goes on with a small run; when it dies is drawn: after a random time, or just before
+or after a step by which something reaches the disk (a sync, a rename, a statement of SQLite, the page).
 Then another child goes on to the end. One line of JSON each says what the folder holds then.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from lmreach.config import CramPlan, StudyConfig
 from lmreach.engine.run import open_run
-from lmreach.engine.store import read_certificate
+from lmreach.runs.certificates.stored import read_certificate
 from lmreach.runs.study import run as study
 
 # One string at a time: what a string gives then does not depend on which others are run with it.
@@ -42,7 +42,7 @@ def whole(folder: Path) -> dict[str, Any]:
         proofs = {}
         for path in store.certificates():
             vectors, ids, _ = read_certificate(path)
-            proofs[path.stem] = [vectors.tobytes().hex()[:64], ids.tolist()]
+            proofs[path.stem] = [vectors.tolist(), ids.tolist()]
         claimed = set(store.proofs())
     end = run.end()
     assert end is not None
@@ -51,13 +51,13 @@ def whole(folder: Path) -> dict[str, Any]:
         "trials": trials,
         "proofs": {key: proofs.get(key) for key in claimed},
         "left": [one.what for one in end.left],
-        "reaches": [one["reaches"] for one in run.results()["results"]["accessibility"]],
+        "reaches": [one["reaches"] for one in run.results()["accessibility"]],
         "half_written": [name for name in files if name.endswith((".part", "-journal"))],
         "page": (folder / "report.html").stat().st_size > 10_000,
     }
 
 
-def forked(work: Callable[[], None]) -> int:
+def forked(work: Callable[[], object]) -> int:
     """Do something in a child; returns its process number."""
     child = os.fork()
     if child:
@@ -65,17 +65,22 @@ def forked(work: Callable[[], None]) -> int:
     try:
         work()
     except BaseException as error:
-        print(json.dumps({"error": repr(error)}), flush=True)
+        say({"error": repr(error)})
         os._exit(1)
     os._exit(0)
+
+
+def say(line: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
 
 
 def go(folder: Path) -> None:
     study.run_study(CONFIG, folder, command="test")
 
 
-def go_until(folder: Path, step: int) -> None:
-    """Run, and die at the n-th time that something reaches the disk."""
+def go_until(folder: Path, step: int) -> int:
+    """Run, and die at the n-th time that something reaches the disk; 0: never. Returns minus the times."""
     left = [step]
 
     def tick(*_: object) -> None:
@@ -105,6 +110,7 @@ def go_until(folder: Path, step: int) -> None:
 
     sqlite3.connect = traced  # type: ignore[assignment]
     go(folder)
+    return left[0]
 
 
 def kill_and_go_on(folder: Path, rng: random.Random, seconds: float, steps: int) -> str:
@@ -139,19 +145,15 @@ def main(place: Path, runs: int, seed: int) -> None:
 
     draw, study.render = [True], small
     rng = random.Random(seed)
-    begun = time.monotonic()
     os.waitpid(forked(lambda: go(place / "whole")), 0)
-    seconds = time.monotonic() - begun
-    print(json.dumps({"moments": "none", **whole(place / "whole")}), flush=True)
-    counted = place / "counted"
-    steps = 1
-    while not (counted / "results.json").exists() or open_run(counted).end() is None:
-        steps += 40  # how many steps there are is found by dying at later and later ones
-        os.waitpid(forked(lambda: go_until(counted, steps)), 0)
+    say({"moments": "none", **whole(place / "whole")})
+    draw[0], begun = False, time.monotonic()
+    os.waitpid(forked(lambda: (place / "steps").write_text(str(-go_until(place / "counted", 0)))), 0)
+    seconds, steps = time.monotonic() - begun, int((place / "steps").read_text())
     for number in range(runs):
         draw[0] = number % 10 == 0
         moments = kill_and_go_on(place / f"run{number}", rng, seconds, steps)
-        print(json.dumps({"moments": moments, **whole(place / f"run{number}")}), flush=True)
+        say({"moments": moments, **whole(place / f"run{number}")})
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.engine.keys import key_seed
 from lmreach.experiments.cramming import cram as engine
 from lmreach.experiments.cramming.regions import flips
@@ -67,7 +67,7 @@ def annealed(run_pass: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple
 
 
 def measure(
-    model: LoadedModel, ids: np.ndarray, m: int, config: CramConfig, method: str
+    model: LoadedModel, ids: np.ndarray, m: int, config: OptimiserConfig, method: str
 ) -> tuple[np.ndarray, float]:
     """Return reaches and positions per string."""
     spent: list[int] = []
@@ -113,14 +113,14 @@ def main() -> None:
     parser.add_argument("--strings", type=int, default=16)
     parser.add_argument("--within", nargs="+", required=True)
     parser.add_argument("--start-scale", type=float, default=1.0)
-    parser.add_argument("--max-steps", type=int, default=CramConfig().max_steps)
+    parser.add_argument("--max-steps", type=int, default=OptimiserConfig().max_steps)
     parser.add_argument("--methods", nargs="+", default=["straight-through, then flips"], help="or all")
     words = parser.parse_args()
     model = load(words.model)
     asked = {name: how for name, how in methods(words.max_steps).items() if {name, "all"} & {*words.methods}}
     for within in words.within:
         for m in words.m:
-            base = CramConfig(within=within, start_scale=words.start_scale)
+            base = OptimiserConfig(within=within, start_scale=words.start_scale)
             held = held_to(base, model)
             limit = m * held.log_count / math.log(model.facts.usable)
             n = min(64 * m, math.ceil(limit) + 1)
@@ -139,7 +139,7 @@ def main() -> None:
                     "start_scale": words.start_scale,
                     "method": name,
                     **how,
-                    "n50": n50.as_dict(),
+                    "n50": [n50.value, n50.low, n50.high],
                     "limit": round(limit, 1),
                     "ratio": None if not n50.value else round(limit / n50.value, 2),
                     "bits_stored": m * held.bits,

@@ -15,7 +15,7 @@ import math
 import numpy as np
 import torch
 
-from lmreach.config import CramConfig
+from lmreach.config import OptimiserConfig
 from lmreach.experiments.census.decode import decode_block
 from lmreach.experiments.census.grid import Grid as Prompts
 from lmreach.experiments.cramming.cram import cram
@@ -55,19 +55,21 @@ def main() -> None:
     parser.add_argument("--m", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--within", default="sign")
     parser.add_argument("--strings", type=int, default=50, help="sequences asked for, of each length")
-    parser.add_argument("--max-steps", type=int, default=CramConfig().max_steps)
-    parser.add_argument("--flips", type=int, default=CramConfig().flips)
+    parser.add_argument("--max-steps", type=int, default=OptimiserConfig().max_steps)
+    parser.add_argument("--flips", type=int, default=OptimiserConfig().flips)
+    parser.add_argument("--restarts", type=int, default=1)
     parser.add_argument("--start-scale", type=float, default=1.0)
     words = parser.parse_args()
     for spec in words.models:
         model = load(spec)
         for m in words.m:
-            config = CramConfig(
+            config = OptimiserConfig(
                 within=words.within,
                 start_scale=words.start_scale,
                 max_steps=words.max_steps,
                 patience=words.max_steps,
                 flips=words.flips,
+                restarts=words.restarts,
             )
             held = held_to(config, model)
             assert isinstance(held, Grid)
@@ -101,6 +103,7 @@ def main() -> None:
                     "of": model.facts.rows**n,
                     "share_reachable": len(reachable) / model.facts.rows**n,
                     "median_prompts_each": float(np.median(ways)),
+                    "restarts": words.restarts,
                     "asked": len(some),
                     "found": found,
                     "share_found": [round(found / len(some), 3), round(low, 3), round(high, 3)],

@@ -19,7 +19,7 @@ __all__ = ["recall", "remember", "start_key"]
 _VERSION = 1  # raised when the probe changes its meaning
 
 # What has no part in a probe: its steps, strings and seeds are its own. Whatever else a config holds has.
-_NOT_ASKED = {"protocol", "max_steps", "patience", "lookahead", "restarts", "start_scale", "seed"}
+_NOT_ASKED = {"protocol", "max_steps", "patience", "lookahead", "restarts", "start_scale", "seed", "flips"}
 
 
 def start_key(model: LoadedModel, config: OptimiserConfig, m: int) -> dict[str, Any]:

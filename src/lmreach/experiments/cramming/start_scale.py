@@ -30,7 +30,7 @@ _FEWEST_STRINGS, _FEWEST_STEPS = 4, 10
 # Frontiers grow while a row does, and steps with them.
 _GROWTH, _TIMED = 1.5, 2
 # Blocks are short: the probe's few steps would not win a long one.
-_PROBING = {"protocol": "frontier", "restarts": 1, "lookahead": 8}
+_PROBING = {"protocol": "frontier", "restarts": 1, "lookahead": 8, "flips": 0}
 # Strings are drawn and started as no measured one is.
 _SEED = 0x5CA1E
 

@@ -137,7 +137,8 @@ def one(name: str, spec: str, q: int, m: int, n: int, order: Any, dtype: Any) ->
     entry = grid_record(found, missing).model_dump(mode="json")
     lengths = entry.pop("lengths")
     # One list per number keeps the file small; position k belongs to length k + 1.
-    for column in ("distinct", "entropy_nats", "seen_once"):
+    entry["entropy_nats"] = [one.entropy_nats for one in found.lengths]
+    for column in ("distinct", "seen_once"):
         entry[column] = [one[column] for one in lengths]
     return {
         "part": name,

@@ -52,7 +52,7 @@ def shares(text: str = "the") -> Shares:
 
 
 def mean(name: str, value: float) -> MeanLogShare:
-    limit = CellLimit(value=120.0, low=110.0, name=name, log_packing=1100.0)
+    limit = CellLimit(value=120.0, low=110.0, high=None if name == "self" else 131.0, log_packing=1100.0)
     return MeanLogShare(
         name=name,
         draws=64,
@@ -106,7 +106,6 @@ def rare(text: str = "the") -> Rare:
         replicates=8,
         start=1024,
         floor_nats=-60.0,
-        confidence=0.95,
         draws_per_source=64,
         limit_dtype="float16",
         tokens=(found, below),
@@ -122,13 +121,13 @@ def unreachable(text: str = "the", judged: int = 1000) -> Unreachable:
         resolution=1e-9,
         vocab=1000,
         judged=judged,
-        counts={"reachable": judged - 3, "tie-only": 2, "unreachable": 1, "undetermined": 0},
+        counts={"reachable": judged - 4, "tie-only": 2, "unreachable": 1, "undetermined": 1},
         methods={"direction": judged - 1, "certificate": 1},
         tie_only=(4, 5),
         unreachable=(3,),
-        undetermined=(),
+        undetermined=(6,),
         certificates={"3": Proof(ids=(1, 2), weights=(0.4, 0.5), uniform=0.1, bound=-0.01)},
-        reasons={},
+        reasons={"6": "the solver gave no answer"},
         smallest_margin=0.01,
         padded_leads=0,
         seconds=2.0,
@@ -146,7 +145,7 @@ def cell_map(text: str = "the") -> CellMap:
         levels=(0.5,),
         bands=((Band(id=7, corners=SQUARE),),),
         texts=tuple(MapText(text=text, x=x, y=0.5, id=7, token=text, margin=0.2) for x in (0.2, 0.5, 0.8)),
-        outline=None,
+        outline=((0.1, 0.1), (0.9, 0.1), (0.5, 0.9)),
     )
 
 

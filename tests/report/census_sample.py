@@ -32,8 +32,6 @@ def grid_length(k: int, distinct: int, prompts: int) -> GridLength:
     return GridLength(
         length=k,
         distinct=distinct,
-        prompts=prompts,
-        entropy_nats=1.0,
         entropy_bits=1.44,
         seen_once=3,
         seen_twice=1,
@@ -52,7 +50,7 @@ def missing() -> Missing:
         length=4,
         count=9,
         of=16,
-        never_first=(),
+        never_first=(0,),
         never=(1,),
         missing_though_all_tokens_occur=2,
         repeats=2,
@@ -64,7 +62,7 @@ def missing() -> Missing:
             unreachable_tokens=(1,),
             missing_with_unreachable_token=7,
             auc_cell_shares=Auc(value=0.8, low=0.6, high=1.0, positives=7, negatives=9),
-            auc_cell_shares_of_occurring_tokens=None,
+            auc_cell_shares_of_occurring_tokens=Auc(value=0.5, low=0.2, high=0.8, positives=3, negatives=4),
         ),
     )
 
@@ -107,8 +105,6 @@ def token_length(k: int, prompts: int, guess: Richness | None) -> TokenLength:
     return TokenLength(
         length=k,
         distinct=30 * k,
-        prompts=prompts,
-        entropy_nats=1.0,
         entropy_bits=1.44,
         seen_once=3,
         seen_twice=1,
@@ -131,7 +127,6 @@ def tokens(m: int, prompts: int, guess: Richness | None) -> TokenCount:
         prompts=prompts,
         planned=prompts,
         complete=guess is None,
-        log_all_prompts_nats=m * math.log(1000),
         lengths=tuple(token_length(k, prompts, guess) for k in range(1, 9)),
         discovery=tuple(
             Discovery(length=k, prompts=(1, 10, 100, prompts), distinct=(1.0, 9.0, 25.0, 30.0 * k))

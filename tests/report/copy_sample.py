@@ -26,12 +26,8 @@ def share(count: int, of: int, low: float, high: float, effective: float | None 
 def length(n: int, right: int, characters: float) -> CopyLength:
     every = share(right, 64, max(0.0, right / 64 - 0.1), min(1.0, right / 64 + 0.1))
     return CopyLength(
-        layout="alone",
         length=n,
-        decoding="free_running",
         prompt=n + 2,
-        positions=2 * n + 3,
-        strings=64,
         exact=every,
         complete=every,
         characters=share(round(64 * n * characters), 64 * n, 0.0, 1.0, 64.0),

@@ -107,7 +107,16 @@ def known_well() -> StudyResults:
         Known(what="slope", target="random", m=None, relative_width=0.08, known=True),
     )
     spared = (EndedEarly(target="random", m=8, strings=12, why="known to 10 %"),)
-    probe = StartProbe(scale=10.0, strings=8, steps=40, mean_reach={"1": 4.5, "10": 5.25})
+    probe = StartProbe(
+        scale=10.0,
+        m=1,
+        strings=2,
+        steps=40,
+        mean_reach={"1": 4.5, "10": 5.5},
+        reaches={"1": (4, 5), "10": (5, 6)},
+        seconds=2.5,
+        why="two strings are few",
+    )
     search = SearchRecord(
         dtype="bfloat16",
         attention="eager",
@@ -127,15 +136,12 @@ def known_well() -> StudyResults:
 
 def _information() -> Information:
     return Information(
-        strings=32,
         ce_without_bits=93.0,
         ce_with_bits=1.5,
-        bits_gained=91.5,
         bits_per_vector=91.5,
         bits_per_coordinate=0.357,
         bits_per_stored_bit=0.0112,
         tokens_gained=8.4,
-        most_bits_per_coordinate=0.5,
     )
 
 
@@ -149,7 +155,6 @@ def _cliff() -> Cliff:
         relative=0.7,
         predicted=0.32,
         factor_per_token=1.3,
-        words="falls from 90 % to 10 % within 6.1 tokens",
     )
 
 

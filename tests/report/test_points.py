@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import pytest
 
 from lmreach.report.figures import figures
@@ -10,45 +9,14 @@ from lmreach.report.html import page
 from lmreach.report.kit import reading
 from lmreach.report.study import tables, words
 from lmreach.report.study.curves import Curve
-from lmreach.results.study import Accessibility, StudyResults
 from lmreach.runs.study.accessibility import point_parts
 from lmreach.stats.points import point_curve
 from tests.report import sample
-
-NOTE = "published protocol, for comparison: the first token is given, so n means n - 1 predicted tokens"
-
-
-def with_points(
-    middle: float = 20, protocol: str = "fixed", lengths: tuple[int, ...] = (8, 16, 24, 32)
-) -> StudyResults:
-    """A study whose records come from single lengths."""
-    results = sample.study()
-    own = [entry for entry in results.accessibility if entry.m < 4]
-    return results.model_copy(
-        update={"accessibility": tuple(at_lengths(one, middle, protocol, lengths) for one in own)}
-    )
-
-
-def at_lengths(entry: Accessibility, middle: float, protocol: str, lengths: tuple[int, ...]) -> Accessibility:
-    scale = entry.m * middle / 20
-    reach = np.random.default_rng(entry.m).normal(20 * scale, 4 * scale, 12)
-    found = point_curve([{n * entry.m: bool(r >= n * entry.m) for n in lengths} for r in reach])
-    change = {
-        "protocol": protocol,
-        "protocol_note": NOTE if protocol == "published" else "",
-        "limit": int(found.n[-1]),
-        "trials": int(found.tried.sum()),
-        "solved": int(found.reached.sum()),
-        "decoded": int(found.reached.sum()) - 1,
-        "reaches": (),
-        "censored": (),
-        "curve": None,
-    }
-    return entry.model_copy(update={**change, **point_parts(found)})
+from tests.report.every import study_at_lengths
 
 
 def test_every_point_has_a_row_with_its_interval() -> None:
-    results = with_points()
+    results = study_at_lengths()
     table = tables.points(results)
     assert len(table.rows) == 4 * len(results.accessibility)
     first = results.accessibility[0]
@@ -68,7 +36,7 @@ def test_reaches_have_no_such_table() -> None:
 
 
 def test_the_figure_draws_points_brackets_and_the_curve() -> None:
-    record = with_points().accessibility[0]
+    record = study_at_lengths().accessibility[0]
     curve = Curve.of(record)
     assert [point["n"] for point in curve.points] == [8, 16, 24, 32]
     assert all(point["low"] <= point["share"] <= point["high"] for point in curve.points)
@@ -82,7 +50,7 @@ def test_the_figure_draws_points_brackets_and_the_curve() -> None:
 
 
 def test_the_published_protocol_is_named_everywhere() -> None:
-    results = with_points(protocol="published")
+    results = study_at_lengths(protocol="published")
     label = words.PUBLISHED_LABEL
     drawn = figures(results)
     assert all(label in figure.title and "n - 1" in figure.caption for figure in drawn)
@@ -112,7 +80,7 @@ def test_the_published_protocol_is_named_everywhere() -> None:
 def test_every_verdict_is_said(outcomes: list[dict[int, bool]], cell: str, said: str) -> None:
     found = point_curve(outcomes)
     change = {**point_parts(found), "limit": int(found.n[-1])}
-    record = with_points().accessibility[0].model_copy(update=change)
+    record = study_at_lengths().accessibility[0].model_copy(update=change)
     results = sample.study().model_copy(update={"accessibility": (record,), "slopes": ()})
     assert words.n50_cell(record)[0] == cell
     assert said in " ".join(words.headline(results))
@@ -120,7 +88,7 @@ def test_every_verdict_is_said(outcomes: list[dict[int, bool]], cell: str, said:
 
 
 def test_a_curve_that_does_not_fit_is_a_bracket_on_the_page() -> None:
-    results = with_points()
+    results = study_at_lengths()
     n50 = {
         "verdict": "curve_does_not_fit",
         "value": None,

@@ -110,7 +110,6 @@ class CellLimit(Interval):
 
     value: float
     low: float
-    name: str
     log_packing: float
 
 
@@ -166,7 +165,6 @@ class Rare(Result):
     replicates: int
     start: int
     floor_nats: float
-    confidence: float
     draws_per_source: int
     limit_dtype: str
     tokens: tuple[RareToken, ...]

@@ -75,13 +75,11 @@ class GridLength(_Length):
     ----------
     standard_error
         Of ``distinct``; 0 where it is a count. None: counted exactly.
-    entropy_nats, entropy_bits, prompts, seen_once, seen_twice
+    entropy_bits, seen_once, seen_twice
         None: estimated, not counted.
     """
 
-    entropy_nats: float | None = None
     entropy_bits: float | None = None
-    prompts: int | None = None
     seen_once: int | None = None
     seen_twice: int | None = None
     standard_error: float | None = None
@@ -98,9 +96,7 @@ class TokenLength(_Length):
         What a sample says of all prompts. None: the census is complete, nothing is left to estimate.
     """
 
-    entropy_nats: float
     entropy_bits: float
-    prompts: int
     seen_once: int
     seen_twice: int
     chao1: Richness | None = None
@@ -213,7 +209,6 @@ class TokenCount(Result):
     prompts: int
     planned: int
     complete: bool
-    log_all_prompts_nats: float
     lengths: tuple[TokenLength, ...]
     discovery: tuple[Discovery, ...]
     tied: int

@@ -91,8 +91,8 @@ class CopyLength(Result):
 
     Attributes
     ----------
-    prompt, positions
-        Positions of the longest prompt, without and with its answer.
+    prompt
+        Positions of the longest prompt.
     exact, complete
         Answers that are right with their end mark, and those whose characters are all right.
     characters
@@ -101,12 +101,8 @@ class CopyLength(Result):
         Quartiles of how many characters were right before the first wrong one. None: no string went wrong.
     """
 
-    layout: str
     length: int
-    decoding: str
     prompt: int
-    positions: int
-    strings: int
     exact: Share
     complete: Share
     characters: Share

@@ -99,21 +99,17 @@ class Cliff(Result):
     relative: float | None
     predicted: float
     factor_per_token: float | None
-    words: Words
 
 
 class Information(Result):
     """What the vectors tell of the prefixes that came out: means over all strings, in bits."""
 
-    strings: int
     ce_without_bits: float
     ce_with_bits: float
-    bits_gained: float
     bits_per_vector: float
     bits_per_coordinate: float
     bits_per_stored_bit: float
     tokens_gained: float
-    most_bits_per_coordinate: float
 
 
 class Points(Result):

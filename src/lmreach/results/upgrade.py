@@ -132,6 +132,8 @@ def _search_parts(kept: Raw) -> Raw:
 def _accessibility(one: Raw) -> Raw:
     new = _kept(one, of_study.Accessibility)
     new["n50"] = _kept(one["n50"], Interval)
+    if one.get("information"):
+        new["information"] = _kept(one["information"], of_study.Information)
     if one.get("cliff"):
         new["cliff"] = _kept(one["cliff"], of_study.Cliff)
     if one.get("fit"):

@@ -69,6 +69,7 @@ _PROVENANCE = {
     "python": "Python",
     "lmreach": "lmreach",
     "versions": "Libraries",
+    "target_files": "Files of targets (sha256)",
     "git_commit": "Source commit",
 }
 
@@ -130,7 +131,7 @@ def _held(part: Result) -> list[tuple[str, str]]:
     return [
         (name, _NONE[name] if value is None else text_of(value))
         for name, value in values
-        if value is not None or name in _NONE
+        if value not in (None, {}) or name in _NONE
     ]
 
 

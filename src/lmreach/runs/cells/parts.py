@@ -238,7 +238,6 @@ def rare_record(
         replicates=options.replicates,
         start=options.start,
         floor_nats=options.floor,
-        confidence=options.confidence,
         draws_per_source=tokens,
         limit_dtype=limit_dtype,
         tokens=tuple(_rare_token(model, one) for one in found.tokens),

@@ -36,8 +36,6 @@ def grid_record(found: GridCensus, missing: Missing | None) -> GridCount:
         GridLength(
             length=one.length,
             distinct=one.distinct,
-            prompts=one.prompts,
-            entropy_nats=one.entropy_nats,
             entropy_bits=one.entropy_nats / math.log(2.0),
             seen_once=one.seen(1),
             seen_twice=one.seen(2),
@@ -106,7 +104,6 @@ def token_record(model: LoadedModel, found: TokenCensus) -> TokenCount:
         prompts=found.prompts,
         planned=plan.prompts,
         complete=found.complete,
-        log_all_prompts_nats=plan.tokens * math.log(found.vocab),
         lengths=tuple(_token_length(model, found, one) for one in found.lengths),
         discovery=tuple(_discovery(found.prompts, one) for one in found.lengths),
         tied=found.tied,
@@ -121,8 +118,6 @@ def _token_length(model: LoadedModel, found: TokenCensus, one: LengthCounts) -> 
     return TokenLength(
         length=one.length,
         distinct=one.distinct,
-        prompts=one.prompts,
-        entropy_nats=one.entropy_nats,
         entropy_bits=one.entropy_nats / math.log(2.0),
         seen_once=one.seen(1),
         seen_twice=one.seen(2),

@@ -195,17 +195,13 @@ def _information(kept: Sequence[Trial], m: int, width: int, bits: int) -> of_stu
     without = sum(trial["ce_without_bits"] for trial in told) / count
     given = sum(trial["ce_with_bits"] for trial in told) / count
     gained = without - given
-    most = max(t["ce_without_bits"] - t["ce_with_bits"] for t in told)
     return of_study.Information(
-        strings=count,
         ce_without_bits=without,
         ce_with_bits=given,
-        bits_gained=gained,
         bits_per_vector=gained / m,
         bits_per_coordinate=gained / (m * width),
         bits_per_stored_bit=gained / (m * bits),
         tokens_gained=sum(trial["tokens_gained"] for trial in told) / count,
-        most_bits_per_coordinate=most / (m * width),
     )
 
 

@@ -59,7 +59,7 @@ def test_only_a_clearly_faster_format_is_taken(
     narrow: float, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load(tiny("llama"))
-    monkeypatch.setattr(module, "_step_seconds", lambda one: narrow if one.dtype == torch.bfloat16 else 1.0)
+    monkeypatch.setattr(module, "step_seconds", lambda one: narrow if one.dtype == torch.bfloat16 else 1.0)
     found = search_copy(model)
     assert found.dtype == chosen
     assert set(found.seconds) == {"float32 sdpa", "float32 eager", "bfloat16 sdpa", "bfloat16 eager"}
@@ -73,7 +73,7 @@ def test_only_a_clearly_faster_kernel_is_taken(
     def pretended(one) -> float:
         return eager if one.model.config._attn_implementation == "eager" else 1.0
 
-    monkeypatch.setattr(module, "_step_seconds", pretended)
+    monkeypatch.setattr(module, "step_seconds", pretended)
     assert search_copy(load(tiny("llama")), "float32").attention == chosen
 
 
@@ -91,5 +91,5 @@ def test_a_format_that_was_asked_for_is_taken_and_no_other_is_timed() -> None:
 
 def test_no_copy_where_there_is_no_memory_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "available_bytes", lambda _device: 0)
-    monkeypatch.setattr(module, "_step_seconds", lambda one: 0.1 if one.dtype == torch.bfloat16 else 1.0)
+    monkeypatch.setattr(module, "step_seconds", lambda one: 0.1 if one.dtype == torch.bfloat16 else 1.0)
     assert search_copy(load(tiny("llama"))).dtype == "float32"

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 
@@ -13,6 +14,9 @@ from lmreach.cli.console import show_anything
 from lmreach.cli.words import check, said
 from lmreach.config.given import explained
 from lmreach.errors import LmreachError, out_of_memory, problem
+
+BEGUN = time.monotonic()
+"""When the command began: a budget holds from here, before torch is imported."""
 
 _HELP = """Which outputs can a language model be made to produce, how many, and how long can they get?
 
@@ -46,6 +50,7 @@ COMMANDS = {
     "decode": "The text that a certificate's vectors emit.",
     "judge": "Your own vectors against what is possible.",
     "export": "A certificate as a PEFT adapter or safetensors; the trials of a run as a table.",
+    "plan": "What a study would measure, for how long, in how much memory.",
     "resume": "Go on with an interrupted or budget-limited run.",
     "status": "How far a run is.",
     "report": "Render the report of a run again.",

@@ -42,11 +42,14 @@ def resume(
         from lmreach.cli.census import search_on
 
         return search_on(folder, limit, json=json, silent=silent)
+    from lmreach.cli import BEGUN
     from lmreach.cli.running import watch
     from lmreach.runs.study.run import resume_study
 
     return watch(
-        lambda progress, stop: resume_study(folder, budget_s=limit, progress=progress, stop=stop),
+        lambda progress, stop: resume_study(
+            folder, budget_s=limit, progress=progress, stop=stop, begun=BEGUN
+        ),
         quiet=quiet,
         no_progress=no_progress,
         json=json,

@@ -26,13 +26,21 @@ def study(
     model
         Hugging Face id, folder, .gguf file, or builtin:verse / builtin:random.
     """
+    from lmreach.cli import BEGUN
     from lmreach.cli.running import watch
     from lmreach.engine.provenance import command_line
     from lmreach.runs.study.call import study as run_study
 
     return watch(
         lambda progress, stop: run_study(
-            model, config, out=out, fresh=fresh, command=command_line(), progress=progress, stop=stop
+            model,
+            config,
+            out=out,
+            fresh=fresh,
+            command=command_line(),
+            progress=progress,
+            stop=stop,
+            begun=BEGUN,
         ),
         quiet=quiet,
         no_progress=no_progress,

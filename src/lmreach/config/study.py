@@ -44,6 +44,11 @@ class StudyConfig(Settings):
         description="width of an interval over its value (0.1: 10 %) at which n50 and slope are known well "
         "enough, and measuring ends early; none: run all strings",
     )
+    adapt_steps: bool | None = Field(
+        default=None,
+        description="within a budget, choose steps per string so that a first picture fits, then double them "
+        "while n50 grows; none: unless --max-steps is given",
+    )
     support_positions: Annotated[int, Field(ge=0)] = Field(
         default=8192, description="hidden states measured; 0 leaves the support out"
     )
@@ -58,6 +63,13 @@ class StudyConfig(Settings):
         default="float16", description="number format whose unit roundoff sets eps in the limits"
     )
     cram: Cram = CramPlan()
+
+    @property
+    def adapts(self) -> bool:
+        """Whether steps follow from the budget: as asked, else unless a number of steps was."""
+        if self.adapt_steps is not None:
+            return self.adapt_steps
+        return "max_steps" not in self.cram.model_fields_set and self.cram.protocol == "frontier"
 
 
 class CramRunConfig(Settings):

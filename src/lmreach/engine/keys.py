@@ -98,6 +98,11 @@ def cram_key(
     return digest(asked)
 
 
+def cut_key(key: str, steps: int) -> str:
+    """Return the key of a trial that was cut after so many steps: the whole one can still be run."""
+    return digest({"kind": "cut", "of": key, "steps": steps})
+
+
 def _said(config: CramPlan) -> dict[str, JsonValue]:
     """Return the settings of a string that are not `_UNSAID`."""
     outside = _NOT_IN_KEY if config.protocol == "frontier" else _NOT_IN_KEY_AT_A_LENGTH

@@ -67,13 +67,13 @@ def search_copy(model: LoadedModel, dtype: SearchDType = "auto") -> SearchCopy:
     as they are: their runs are short, and results then never hang on a timing.
     """
     own = model if dtype in ("auto", _name(model.dtype)) else twin(model, getattr(torch, dtype))
-    seconds = {_label(own): _step_seconds(own)}
+    seconds = {_label(own): step_seconds(own)}
     if seconds[_label(own)] < _QUICK:
         return _found(own, seconds)
     best = _quickest(own, seconds)
     if dtype == "auto" and model.dtype == torch.float32 and _has_room(model):
         rough = twin(model, torch.bfloat16)
-        seconds[_label(rough)] = _step_seconds(rough)
+        seconds[_label(rough)] = step_seconds(rough)
         rough = _quickest(rough, seconds)
         if _WORTH_A_FORMAT * seconds[_label(rough)] <= seconds[_label(best)]:
             best = rough
@@ -125,11 +125,11 @@ def _quickest(model: LoadedModel, seconds: dict[str, float]) -> LoadedModel:
     if _attention(model) not in _KERNELS:
         return model
     other = twin(model, model.dtype, next(k for k in _KERNELS if k != _attention(model)))
-    seconds[_label(other)] = _step_seconds(other)
+    seconds[_label(other)] = step_seconds(other)
     return other if _WORTH_A_KERNEL * seconds[_label(other)] <= own else model
 
 
-def _step_seconds(model: LoadedModel) -> float:
+def step_seconds(model: LoadedModel) -> float:
     """Return the seconds of one forward and backward pass of vectors through the blocks and the head."""
     generator = torch.Generator().manual_seed(0)
     shape = (_ROWS, min(_POSITIONS, model.facts.context or _POSITIONS), model.facts.width)

@@ -1,7 +1,7 @@
 """What a long run tells whoever watches: stages, finished strings and the time still needed."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -16,6 +16,17 @@ class Progress(Protocol):
 
     def plan(self, strings: int) -> None:
         """Say how many strings are planned from here on."""
+
+    def step(self, cell: str, step: int, steps: int, prefixes: Sequence[int]) -> None:
+        """Say how far strings are that are optimised together.
+
+        Parameters
+        ----------
+        step, steps
+            Steps taken, and at most.
+        prefixes
+            Tokens of each string that came out so far, none confirmed yet.
+        """
 
     def string(self, cell: str, reach: int, outcome: str) -> None:
         """Say that one string has finished."""
@@ -34,6 +45,9 @@ class Silent:
         """Ignore."""
 
     def plan(self, strings: int) -> None:
+        """Ignore."""
+
+    def step(self, cell: str, step: int, steps: int, prefixes: Sequence[int]) -> None:
         """Ignore."""
 
     def string(self, cell: str, reach: int, outcome: str) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -58,6 +59,7 @@ def render(results: AnyResults, out: Path) -> Path:
     return path
 
 
+@debug_mode(False)  # charts are held against the schema in the tests: here that took half of the time
 def page(results: AnyResults) -> str:
     """Return the report page as text."""
     written = results.model_dump(mode="json")

@@ -9,6 +9,7 @@ from markupsafe import escape
 from lmreach.report.text.bounds import bounds_lines
 from lmreach.report.text.cells import cells_lines
 from lmreach.report.text.certificates import decoded_lines, judgement_lines, verification_lines
+from lmreach.report.text.plan import plan_lines
 from lmreach.report.text.reachability import reachability_lines
 from lmreach.report.text.support import support_lines
 from lmreach.results.answers import CellsResults, ReachabilityResults
@@ -16,6 +17,7 @@ from lmreach.results.bounds import BoundsResults
 from lmreach.results.census import CensusResults
 from lmreach.results.certificates import DecodedCertificate, Judgement, Verification
 from lmreach.results.copying import CopyResults
+from lmreach.results.plan import PlanResults
 from lmreach.results.run import RunResults
 from lmreach.results.shown import Shown
 from lmreach.results.study import StudyResults
@@ -43,6 +45,7 @@ _lines.register(BoundsResults, bounds_lines)
 _lines.register(CellsResults, cells_lines)
 _lines.register(DecodedCertificate, decoded_lines)
 _lines.register(Judgement, judgement_lines)
+_lines.register(PlanResults, plan_lines)
 _lines.register(ReachabilityResults, reachability_lines)
 _lines.register(SupportResults, support_lines)
 _lines.register(Verification, verification_lines)

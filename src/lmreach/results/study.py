@@ -13,6 +13,7 @@ from lmreach.results.run import RunResults
 
 __all__ = [
     "Accessibility",
+    "BySteps",
     "Cliff",
     "EndedEarly",
     "Example",
@@ -21,6 +22,7 @@ __all__ = [
     "Fit",
     "Information",
     "Known",
+    "Level",
     "Points",
     "Precision",
     "Ratio",
@@ -168,6 +170,31 @@ class Turnbull(Result):
     words: Words
 
 
+class BySteps(Result):
+    """n50 read off one run at rising numbers of its steps: what each string had won by then.
+
+    Attributes
+    ----------
+    steps
+        Optimiser steps taken.
+    n50, low, high
+        In tokens; None: it has no value, or the interval no such end.
+    """
+
+    steps: Ints
+    n50: tuple[float | None, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+
+
+class Level(Result):
+    """n50 of whole runs of so many steps."""
+
+    steps: int
+    strings: int
+    n50: Interval
+
+
 class Accessibility(Result):
     """One condition (a target kind at m vectors): how many of its strings were reached, and what that means.
 
@@ -196,6 +223,13 @@ class Accessibility(Result):
         them; ``without_curve``: n50 from the points alone. None where reaches were measured.
     information
         None: nothing was recorded, or some string of reach above 0 lacks the record.
+    max_steps, steps_taken
+        Steps that a string was to take, and least and most that one took. None: older results do not say.
+    cut
+        Strings that count as they stood when time was up: lower bounds at fewer steps.
+    by_steps, levels, levelling
+        n50 against steps within this run, n50 of runs of fewer steps beside it, and whether twice the steps
+        still moved it: ``converged``, ``still growing`` or ``not tested``.
     tokens_per_vector, bits_per_coordinate, bits_ids
         Of n50. None: n50 has no value.
     ratio_to_limits
@@ -232,6 +266,12 @@ class Accessibility(Result):
     turnbull: Turnbull | None = None
     without_curve: tuple[int | None, int | None] | None = None
     information: Information | None = None
+    max_steps: int | None = None
+    steps_taken: tuple[int, int] | None = None
+    cut: int = 0
+    by_steps: BySteps | None = None
+    levels: tuple[Level, ...] = ()
+    levelling: str | None = None
     tokens_per_vector: float | None
     bits_per_coordinate: float | None
     bits_ids: float | None
@@ -268,6 +308,8 @@ class Slope(Result):
         ``line`` or ``power law``, whichever leaves less. None: too close, or too few points.
     bounds
         Points that enter as bounds only.
+    steps_taken
+        Least and most steps behind its points. None: older results do not say.
     shape_words
         How far growth is a straight line through 0. Empty: not known.
     """
@@ -283,6 +325,7 @@ class Slope(Result):
     better: str | None = None
     bounds: int = 0
     shape_words: Words = ""
+    steps_taken: tuple[int, int] | None = None
     ratios: tuple[Ratio, ...]
     extrapolated: tuple[Extrapolated, ...] = ()
 

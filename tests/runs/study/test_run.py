@@ -2,6 +2,7 @@
 
 import errno
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from lmreach.config import CramPlan, StudyConfig
+from lmreach.engine.clock import Clock
 from lmreach.engine.store import Proof, Store
 from lmreach.errors import InputError, ModelError, OutputError
 from lmreach.experiments.cramming import start_cache
@@ -16,6 +18,7 @@ from lmreach.experiments.cramming.start_scale import StartScale
 from lmreach.progress import Silent
 from lmreach.runs.certificates.stored import read_certificate
 from lmreach.runs.certificates.verify import verify_run
+from lmreach.runs.study import run as module
 from lmreach.runs.study import search
 from lmreach.runs.study.run import resume_study, run_study
 
@@ -95,13 +98,9 @@ def test_the_same_run_gives_the_same_numbers(finished: Path, tmp_path: Path) -> 
 def test_an_interrupted_run_is_valid_and_resumes_to_the_same_end(finished: Path, tmp_path: Path) -> None:
     seen = []
 
-    class Counting:
+    class Counting(Silent):
         """Progress that counts strings."""
 
-        def stage(self, text: str) -> None: ...
-        def plan(self, strings: int) -> None: ...
-        def expect(self, seconds: float | None) -> None: ...
-        def note(self, text: str) -> None: ...
         def string(self, cell: str, reach: int, outcome: str) -> None:
             seen.append(cell)
 
@@ -135,15 +134,57 @@ def test_resuming_a_finished_run_changes_nothing(finished: Path) -> None:
     assert without_time(results_of(finished)) == before
 
 
-def test_a_budget_is_kept_and_what_it_left_out_is_said(tmp_path: Path) -> None:
-    config = QUICK.model_copy(
-        update={"budget_s": 22.0, "m": (1, 64), "cram": QUICK.cram.model_copy(update={"strings": 4000})}
-    )
+class Ticking:
+    """A clock on which every look takes a little while: time goes on with the work, not with the machine."""
+
+    def __init__(self, seconds: float) -> None:
+        self.at, self.seconds = 0.0, seconds
+
+    def __call__(self) -> float:
+        self.at += self.seconds
+        return self.at
+
+
+@pytest.mark.parametrize("tick", [0.02, 0.2, 0.4])
+def test_a_budget_is_kept_and_what_it_left_out_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tick: float
+) -> None:
+    """However slow a step is: the run ends within its budget, writing included, with something measured."""
+    clock = Ticking(tick)
+    monkeypatch.setattr(module, "Clock", partial(Clock, now=clock))
+    cram = QUICK.cram.model_copy(update={"strings": 4000, "batch_size": None})
+    config = QUICK.model_copy(update={"budget_s": 60.0, "m": (1, 64), "cram": cram})
     results = results_of(run_study(config, tmp_path / "run").folder)
+    assert clock.at <= 1.05 * 60.0
+    assert results["provenance"]["seconds"] <= 1.05 * 60.0
     assert results["not_done"]
     assert all(row["why"] for row in results["not_done"])
-    done = {(e["target"], e["m"]): e["strings"] for e in results["accessibility"]}
-    assert done[("random", 1)] >= 2
+    done = {(e["target"], e["m"]): e for e in results["accessibility"]}
+    assert done[("random", 1)]["strings"] >= 4
+    for entry in done.values():
+        least, most = entry["steps_taken"]
+        assert most <= entry["max_steps"] == 60
+        assert entry["cut"] == 0 or least < 60
+
+
+def test_a_round_that_was_cut_is_run_again_by_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cram = QUICK.cram.model_copy(update={"batch_size": None})
+    config = QUICK.model_copy(update={"budget_s": 60.0, "m": (1,), "targets": ("random",), "cram": cram})
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "Clock", partial(Clock, now=Ticking(0.4)))
+        folder = run_study(config, tmp_path / "run").folder
+    (entry,) = results_of(folder)["accessibility"]
+    assert entry["cut"] == 4
+    assert entry["steps_taken"][0] == entry["steps_taken"][1] < 60
+    assert all(one.held for one in verify_run(folder))
+    resume_study(folder)
+    (entry,) = results_of(folder)["accessibility"]
+    assert (entry["cut"], entry["strings"]) == (0, 4)
+    whole = run_study(config.model_copy(update={"budget_s": None}), tmp_path / "whole").folder
+    (other,) = results_of(whole)["accessibility"]
+    assert entry["reaches"] == other["reaches"]
 
 
 def test_equal_strings_are_all_run_and_counted(tmp_path: Path) -> None:
@@ -291,7 +332,7 @@ def test_other_weights_are_refused(finished: Path, tmp_path: Path) -> None:
 
 def test_cells_and_census_are_part_of_a_study_and_kept_for_a_resume(tmp_path: Path) -> None:
     """The untrained built-in has no tokenizer, so the map is left out with that reason."""
-    config = QUICK.model_copy(update={"budget_s": 40.0, "decoder_cells": True, "m": (1,)})
+    config = QUICK.model_copy(update={"budget_s": 600.0, "decoder_cells": True, "m": (1,)})
     folder = run_study(config, tmp_path / "run").folder
     results = results_of(folder)
     cells, census = results["cells"], results["census"]

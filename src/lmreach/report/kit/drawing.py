@@ -1,13 +1,13 @@
 """What the figures share: colours, dashes, ticks, label places, and how a chart becomes SVG or PNG."""
 
-import io
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
+from altair.utils.mimebundle import spec_to_mimebundle
 from markupsafe import Markup, escape
 from scipy.optimize import isotonic_regression
 
@@ -54,7 +54,8 @@ class Figure:
 
 def rows(values: Sequence[dict[str, Any]]) -> alt.InlineData:
     """Wrap records as chart data."""
-    return alt.InlineData(values=list(values))
+    # A tuple: lists are copied, row by row, with every layer that shares them.
+    return alt.InlineData(values=tuple(values))
 
 
 def stack(layers: Sequence[alt.Chart], width: int, height: int) -> alt.LayerChart:
@@ -62,9 +63,13 @@ def stack(layers: Sequence[alt.Chart], width: int, height: int) -> alt.LayerChar
     return alt.LayerChart(layer=list(layers), width=width, height=height)
 
 
-def themed(chart: alt.LayerChart) -> alt.LayerChart:
-    """Apply the common theme: transparent ground, thin rules, no frame, no screen-reader markup inside."""
-    axis: dict[str, Any] = {
+THEME: dict[str, Any] = {
+    "background": "transparent",
+    "font": FONT,
+    "padding": {"left": 4, "top": 6, "right": 6, "bottom": 4},
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
         "domainColor": MUTED,
         "tickColor": MUTED,
         "tickSize": 4,
@@ -76,15 +81,16 @@ def themed(chart: alt.LayerChart) -> alt.LayerChart:
         "titleFontWeight": "normal",
         "titlePadding": 8,
         "gridColor": GRID,
-    }
-    space = {"left": 4, "top": 6, "right": 6, "bottom": 4}
-    themed: alt.LayerChart = (
-        chart.configure(background="transparent", font=FONT, padding=space, aria=False)
-        .configure_view(stroke=None)
-        .configure_axis(**axis)
-        .configure_text(fontSize=12)
-    )
-    return themed
+    },
+    "text": {"fontSize": 12},
+}
+"""What all figures share: transparent ground, thin rules, no frame, no screen-reader markup inside."""
+
+
+def themed(chart: alt.LayerChart) -> alt.LayerChart:
+    """Return a chart that carries the common theme, for use outside the report."""
+    made: alt.LayerChart = chart.configure(**THEME)
+    return made
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -124,16 +130,29 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 def svg(chart: alt.LayerChart) -> str:
     """Render a chart as an SVG document; nothing is loaded from anywhere."""
-    buffer = io.StringIO()
-    themed(chart).save(buffer, format="svg")
-    return buffer.getvalue()
+    return str(_converted(chart, "svg", THEME)["image/svg+xml"])
 
 
 def png(chart: alt.LayerChart) -> bytes:
     """Render a chart as PNG on white, at twice the size."""
-    buffer = io.BytesIO()
-    themed(chart).properties(background=PAPER).save(buffer, format="png", scale_factor=2)
-    return buffer.getvalue()
+    made: bytes = _converted(chart, "png", {**THEME, "background": PAPER}, scale_factor=2)["image/png"]
+    return made
+
+
+def _converted(
+    chart: alt.LayerChart, form: Literal["svg", "png"], theme: dict[str, Any], **options: Any
+) -> dict[str, Any]:
+    """Convert a chart as altair saves one, without holding it against Vega-Lite's schema.
+
+    That check takes more time than everything else on a page; the tests draw every figure with it. The theme
+    is put into the finished specification: as a chart's own it would cost a copy of all its data.
+    """
+    with alt.data_transformers.enable("default"), alt.data_transformers.disable_max_rows():
+        spec = chart.to_dict(validate=False, context={"pre_transform": False})
+    spec["config"] = theme
+    made = spec_to_mimebundle(spec, format=form, mode="vega-lite", **options)
+    # Of a PNG the size comes with it.
+    return made[0] if isinstance(made, tuple) else made
 
 
 def inline(figure: Figure, chart: alt.LayerChart, variant: str) -> Markup:

@@ -142,14 +142,16 @@ def copy_section(
     """
     begun, finished = time.monotonic(), True
     subject = as_it_is(model, "")
-    usual, records = subject.layouts[0], dict[int, dict[str, Any]]()
+    usual, records, seconds = subject.layouts[0], dict[int, dict[str, Any]](), dict[int, float]()
     lengths = planned(CopyConfig(model=model.facts.name), subject, usual)[0]
 
     def chosen() -> int | None:
         return next_length(counts(list(records.values()), subject.counted), lengths, trained_to=None)
 
     while (n := chosen()) is not None:
-        if stop() or (budget_s is not None and records and time.monotonic() - begun > budget_s):
+        spent = time.monotonic() - begun
+        need = max((took * n / length for length, took in seconds.items()), default=0.0)
+        if stop() or (budget_s is not None and records and spent + need > budget_s):
             finished = False
             break
         say(f"copying strings of {n}")
@@ -160,6 +162,7 @@ def copy_section(
                 raise
             finished = False
             break
+        seconds[n] = time.monotonic() - begun - spent
     by_layout = {usual.name: list(records.values())}
     return _section(subject, by_layout, "free_running", finished=finished)
 

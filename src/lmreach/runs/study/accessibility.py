@@ -18,6 +18,7 @@ from lmreach.runs.intervals import fitted_curve
 from lmreach.runs.study import extent
 from lmreach.runs.study.conditions import Condition
 from lmreach.runs.study.ledger import Trial, counted, reach_arrays
+from lmreach.runs.study.levels import steps_fields
 from lmreach.stats.accessibility import curve, half_length
 from lmreach.stats.cliff import cliff
 from lmreach.stats.information import Information
@@ -53,15 +54,34 @@ class Entries:
     bits_per_vector: int
 
     def of(
-        self, conditions: Sequence[Condition], trials: Mapping[Condition, Sequence[Trial]]
+        self,
+        conditions: Sequence[Condition],
+        trials: Mapping[Condition, Sequence[Trial]],
+        lines: Mapping[str, int],
     ) -> tuple[Accessibility, ...]:
-        """Return one entry per condition that has strings."""
-        entry = self._reaches if self.config.protocol == "frontier" else self._lengths
-        whole = [(condition, counted(trials.get(condition, []))) for condition in conditions]
-        return tuple(entry(condition, kept) for condition, kept in whole if kept)
+        """Return one entry per condition that has strings, smallest m first.
 
-    def _reaches(self, condition: Condition, kept: Sequence[Trial]) -> Accessibility:
-        """Return the entry of a condition whose strings were taken as far as they go."""
+        Parameters
+        ----------
+        lines
+            Steps at which the line of each kind stands. Runs of other steps are told within the entries: they
+            never enter one line.
+        """
+        every = {condition: counted(trials.get(condition, [])) for condition in conditions}
+        shown = [c for c, kept in every.items() if kept and c.steps == lines[c.target]]
+        found = []
+        for condition in sorted(shown, key=lambda c: c.m):
+            alike = [kept for c, kept in every.items() if (c.target, c.m) == (condition.target, condition.m)]
+            if self.config.protocol == "frontier":
+                found.append(self._reaches(condition, every[condition], alike))
+            else:
+                found.append(self._lengths(condition, every[condition]))
+        return tuple(found)
+
+    def _reaches(
+        self, condition: Condition, kept: Sequence[Trial], alike: Sequence[Sequence[Trial]]
+    ) -> Accessibility:
+        """Return the entry of strings that went as far as they could; ``alike``: theirs at any steps."""
         reach, censored = reach_arrays(kept)
         n50 = half_length(reach, censored, limit=kept[0]["limit"])
         fall = cliff(
@@ -70,6 +90,7 @@ class Entries:
         return Accessibility(
             **self._about(condition, kept),
             **self._content(n50.value, condition),
+            **steps_fields(kept, alike),
             strings=len(kept),
             finished=len(kept),
             limit=kept[0]["limit"],

@@ -26,6 +26,7 @@ def study(
     command: str = "",
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
+    begun: float | None = None,
     **settings: Any,
 ) -> StudyResults:
     """Measure how many outputs a model can be made to produce, beside the limits from theory.
@@ -49,6 +50,8 @@ def study(
         Told how far it is; None: a bar where somebody looks on, else nobody.
     stop
         Asked often; a yes ends the run early, with valid results of what was finished.
+    begun
+        When the budget began, on `time.monotonic`; None: now.
 
     Returns
     -------
@@ -72,6 +75,7 @@ def study(
             stop=stop,
             fresh=fresh,
             model=loaded,
+            begun=begun,
         )
     found = open_results(end.folder)
     assert isinstance(found, StudyResults)

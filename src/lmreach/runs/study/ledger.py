@@ -2,12 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NotRequired, TypedDict
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-__all__ = ["Trial", "counted", "is_failed", "reach_arrays", "whole_rounds"]
+from lmreach.runs.study.reach_schedule import FOR_AN_INTERVAL
+
+__all__ = ["Trial", "counted", "is_failed", "not_counted", "reach_arrays", "whole_rounds"]
 
 
 class Trial(TypedDict):
@@ -26,6 +29,9 @@ class Trial(TypedDict):
     text: str
     emitted: str
     growing: NotRequired[bool]
+    max_steps: NotRequired[int]
+    growth: NotRequired[list[tuple[int, int]]]
+    cut_of: NotRequired[str]
     solved: NotRequired[bool]
     decoded: NotRequired[bool]
     chunk: NotRequired[tuple[int, int]]
@@ -49,15 +55,26 @@ def whole_rounds(trials: Sequence[Trial]) -> list[Trial]:
 
     Of an interrupted batch the early finishers are the ones that gave up early, so counting whoever
     happened to finish would bias the curve; a run of whole indices does not. Trials at single lengths count
-    by whole chunks.
+    by whole chunks. Strings that were all cut at the same step count, too, as a lower bound at fewer steps,
+    unless those before them are enough for an interval at all steps.
     """
     if trials and "chunk" in trials[0]:
         return _whole_chunks(trials)
-    by_index = {trial["index"]: trial for trial in trials}
+    # A string that was cut and then run again counts once, with more steps.
+    cut = sorted((trial for trial in trials if trial["outcome"] == "cut"), key=lambda trial: trial["steps"])
+    by_index = {trial["index"]: trial for trial in cut}
+    by_index |= {trial["index"]: trial for trial in trials if trial["outcome"] != "cut"}
     kept: list[Trial] = []
     while len(kept) in by_index:
         kept.append(by_index[len(kept)])
-    return kept
+    whole = list(takewhile(lambda trial: trial["outcome"] != "cut", kept))
+    return whole if len(whole) >= FOR_AN_INTERVAL else kept
+
+
+def not_counted(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials outside `whole_rounds`, but for those that were run again as a whole."""
+    kept, known = {trial["key"] for trial in whole_rounds(trials)}, {trial["key"] for trial in trials}
+    return [t for t in trials if t["key"] not in kept and t.get("cut_of") not in known]
 
 
 def _whole_chunks(trials: Sequence[Trial]) -> list[Trial]:

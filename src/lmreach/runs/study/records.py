@@ -21,9 +21,23 @@ _SHOWN_BEYOND = 4  # tokens of the target that are shown after those that came o
 
 
 def crammed_record(
-    model: LoadedModel, one: CramResult, ids: Int[np.ndarray, " n"], *, index: int, seconds: float
+    model: LoadedModel,
+    one: CramResult,
+    ids: Int[np.ndarray, " n"],
+    *,
+    index: int,
+    seconds: float,
+    max_steps: int,
 ) -> dict[str, Any]:
-    """Return the record of a string under our protocols; ``index``: its place among those of its kind."""
+    """Return the record of a string under our protocols.
+
+    Parameters
+    ----------
+    index
+        Its place among those of its kind.
+    max_steps
+        Steps that it was to take; ``steps`` are those it took, over all restarts.
+    """
     shown = min(ids.size, one.reach + _SHOWN_BEYOND)
     return {
         "index": index,
@@ -33,7 +47,9 @@ def crammed_record(
         "proposed": one.proposed,
         "smallest_gap": one.smallest_gap,
         "steps": one.steps,
+        "max_steps": max_steps,
         "growing": one.growing,
+        "growth": [list(pair) for pair in one.growth],
         "seconds": round(seconds, 3),
         "ids": [int(i) for i in ids],
         "text": model.text(ids[:shown]),

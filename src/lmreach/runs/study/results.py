@@ -29,7 +29,7 @@ from lmreach.runs.model_limits import limit_records
 from lmreach.runs.study.accessibility import Entries, points_of
 from lmreach.runs.study.conditions import Condition, Skipped
 from lmreach.runs.study.extent import Extent
-from lmreach.runs.study.ledger import Trial, counted, is_failed, whole_rounds
+from lmreach.runs.study.ledger import Trial, counted, is_failed, not_counted
 from lmreach.runs.study.slopes import slope_records
 
 __all__ = ["Measured", "assemble"]
@@ -46,6 +46,8 @@ class Measured:
     ----------
     support, cells, census, copying, search
         None: left out.
+    lines
+        Steps at which the line of each kind stands; 0: those of the settings.
     trials
         Rows of the ledger by condition.
     extents
@@ -62,6 +64,7 @@ class Measured:
     bits_per_vector: int
     support: HiddenSupport | None
     conditions: Sequence[Condition]
+    lines: Mapping[str, int]
     trials: Mapping[Condition, Sequence[Trial]]
     extents: Mapping[str, Extent]
     skipped: Sequence[Skipped]
@@ -78,7 +81,7 @@ def assemble(
 ) -> StudyResults:
     """Return the whole results of a study."""
     made = Entries(config.cram, facts, measured.limits, measured.extents, measured.bits_per_vector)
-    entries = made.of(measured.conditions, measured.trials)
+    entries = made.of(measured.conditions, measured.trials, measured.lines)
     whole = config.cram.protocol == "frontier"
     points = None if whole else {c: points_of(counted(own)) for c, own in measured.trials.items()}
     kinds = list(dict.fromkeys(c.target for c in measured.conditions))
@@ -121,6 +124,8 @@ def _examples(measured: Measured) -> list[Example]:
     """Return the furthest-reaching strings of each condition, with their texts."""
     shown = []
     for condition in measured.conditions:
+        if condition.steps != measured.lines[condition.target]:
+            continue
         own = counted(measured.trials.get(condition, []))
         # Nothing that the published protocol calls a success is shown to come out of the vectors alone.
         if any("decoded" in trial for trial in own):
@@ -185,8 +190,14 @@ def _not_done(measured: Measured, noun: str) -> tuple[NotDone, ...]:
         if failed:
             why = "their loss stopped being a number, so they say nothing about what can be reached"
             rows.append(NotDone(what=f"{failed} {noun} of {condition.name} failed and do not count", why=why))
-        loose = len(own) - len(whole_rounds(own))
-        if loose:
+        left = not_counted(own)
+        cut = [trial["steps"] for trial in left if trial["outcome"] == "cut"]
+        if cut:
+            what = f"{len(cut)} {noun} of {condition.name} are not counted"
+            rows.append(
+                NotDone(what=what, why=f"time was up after {max(cut)} of their {condition.steps} steps")
+            )
+        if loose := len(left) - len(cut):
             what = f"{loose} finished {noun} of {condition.name} are not counted"
             why = (
                 "their batch was interrupted, and early finishers alone would bias the curve; "

@@ -3,58 +3,94 @@
 from collections.abc import Callable
 
 from lmreach.config import StudyConfig
+from lmreach.config.targets import labels
 from lmreach.engine.clock import Clock
-from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress
 from lmreach.runs.study.conditions import Chunk, Condition
+from lmreach.runs.study.kept import Kept
 from lmreach.runs.study.length_schedule import LengthSchedule
+from lmreach.runs.study.picture import first_picture
 from lmreach.runs.study.placing import Placing, chosen, given, published_grid
-from lmreach.runs.study.probe import seconds_per_string
 from lmreach.runs.study.reach_schedule import ReachSchedule
 from lmreach.runs.study.schedule import AbstractSchedule
-from lmreach.runs.study.search import Search
-from lmreach.runs.study.trials import Finished
+from lmreach.runs.study.step_model import StepModel
+from lmreach.runs.study.study_schedule import PICTURE_STRINGS, StudySchedule
+from lmreach.runs.study.trials import Cramming, Finished
 
-__all__ = ["choose_rounds", "serve"]
+__all__ = [
+    "ELSEWHERE",
+    "lengths_of",
+    "picture_seconds",
+    "planned",
+    "replay",
+    "restored",
+    "rounds_of",
+    "serve",
+]
 
-_ROUND_SIZES = (8, 6, 4)
 _ROUND_WITHOUT_BUDGET = 32
+ELSEWHERE = 0.4
+"""Of a budget, all that may go elsewhere than into measuring."""
+# Of the budget: when the first picture is to stand; of what remains once steps are timed: its least.
+_PICTURED_BY, _LEAST_PICTURE = 0.5, 0.5
 
 
-def choose_rounds(
-    model: LoadedModel,
-    config: StudyConfig,
-    search: Search,
-    limit: Callable[[int], int],
-    *,
-    remaining: float | None,
-    say: Callable[[str], None],
-) -> AbstractSchedule:
-    """Choose the strings per round: as many as let every condition have two rounds within the budget.
+def picture_seconds(budget: float, spent: float) -> float:
+    """Return the seconds that a first picture is planned for: it stands by half of the budget.
+
+    Where loading alone took long, it has half of what is left.
+    """
+    return max(_PICTURED_BY * budget - spent, _LEAST_PICTURE * (budget - spent))
+
+
+def planned(config: StudyConfig, steps: StepModel, seconds: float) -> StudySchedule:
+    """Plan a study of protocol *frontier* within a budget.
+
+    Parameters
+    ----------
+    steps
+        What a step costs.
+    seconds
+        Time for the first picture.
+    """
+    asked, kinds, ms = config.cram, list(labels(config.targets)), sorted(set(config.m))
+
+    def cost(condition: Condition) -> float:
+        return steps.seconds(Chunk(condition, 0, min(PICTURE_STRINGS, asked.strings)))
+
+    own_steps = None if config.adapts else asked.max_steps
+    picture = first_picture(kinds, ms, cost, seconds, most_steps=asked.max_steps, steps=own_steps)
+    return StudySchedule.begin(
+        picture.conditions,
+        kinds,
+        ms,
+        steps.seconds,
+        strings=asked.strings,
+        width=config.relative_width,
+        doubling=config.adapts,
+    )
+
+
+def restored(config: StudyConfig, kept: Kept, steps: StepModel | None) -> StudySchedule:
+    """Return the schedule of an interrupted or budget-limited study, as it stood."""
+    work_of = None if steps is None else steps.seconds
+    return kept.schedule(config.cram.strings, config.relative_width, work_of)
+
+
+def rounds_of(config: StudyConfig) -> ReachSchedule:
+    """Return the rounds of protocol *frontier* without a budget: every string that was asked for."""
+    size = _ROUND_WITHOUT_BUDGET
+    return ReachSchedule.of(config.targets, config.m, config.cram.strings, size, config.relative_width)
+
+
+def lengths_of(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedule:
+    """Place lengths as asked for, by what is seen, or on the published grid.
 
     Parameters
     ----------
     limit
         Longest length at an m.
-    remaining
-        Seconds left of the budget; None: no limit.
-    say
-        Told before a step is timed.
     """
-    asked = config.cram
-    if asked.protocol != "frontier":
-        return _lengths(config, limit)
-    size = _ROUND_WITHOUT_BUDGET
-    if remaining is not None:
-        say("timing one step")
-        each = seconds_per_string(model, search.optimiser, rows=_ROUND_SIZES[0], search=search.model)
-        weight = each * sum(config.m) * len(config.targets)
-        size = next((s for s in _ROUND_SIZES if 2 * s * weight <= remaining), _ROUND_SIZES[-1])
-    return ReachSchedule.of(config.targets, config.m, asked.strings, size, config.relative_width)
-
-
-def _lengths(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedule:
-    """Place lengths as asked for, by what is seen, or on the published grid."""
     asked = config.cram
     free = asked.protocol == "fixed" and not asked.length
 
@@ -70,23 +106,44 @@ def _lengths(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedule
     return LengthSchedule.of(config.targets, config.m, place, limit, most, width)
 
 
+def replay(rounds: AbstractSchedule, cramming: Cramming) -> None:
+    """Take note of everything that the ledger holds, so that a resumed run goes on where it was."""
+    for condition in rounds.conditions:
+        while (chunk := rounds.upcoming(condition)) is not None and cramming.has(chunk):
+            finished = cramming.run(chunk)
+            assert finished is not None
+            rounds.finish(chunk, finished.seconds, finished.answers)
+
+
 def serve(
-    rounds: AbstractSchedule, run: Callable[[Chunk], Finished | None], clock: Clock, progress: Progress
+    rounds: AbstractSchedule,
+    run: Callable[[Chunk], Finished | None],
+    clock: Clock,
+    progress: Progress,
+    *,
+    until: Callable[[], bool] = lambda: False,
+    after: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run chunk after chunk; once time is up, give every condition up that is not through.
+    """Run chunk after chunk until time or strings run out.
 
     Parameters
     ----------
     run
         Runs a chunk; None: it was stopped before the chunk's end.
+    until
+        Asked before each chunk; a yes ends the serving.
+    after
+        Called after each finished chunk.
     """
-    while not clock.over():
+    while not clock.over() and not until():
         progress.plan(rounds.planned)
         progress.expect(rounds.expected(clock.remaining()))
         chunk = rounds.next(clock.remaining())
         if chunk is None:
             return
         finished = run(chunk)
-        if finished is not None:
-            rounds.finish(chunk, finished.seconds, finished.answers)
-    rounds.give_up("the run was stopped" if clock.stopped() else "the budget was spent")
+        if finished is None:
+            continue
+        rounds.finish(chunk, finished.seconds, finished.answers)
+        if not clock.over():
+            after()

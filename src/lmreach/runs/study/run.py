@@ -9,36 +9,57 @@ import torch
 
 from lmreach.config import StudyConfig
 from lmreach.engine.clock import Clock
+from lmreach.engine.folder import write_json
 from lmreach.engine.provenance import provenance
 from lmreach.engine.run import Left, RunEnd, RunKind, Writing, begin, open_run
 from lmreach.engine.store import Store
 from lmreach.experiments.cramming.regions.build import held_to
+from lmreach.experiments.states.stream import HiddenSupport
+from lmreach.maths.bounds import Limit
 from lmreach.maths.precision import unit_roundoff
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
+from lmreach.results.cells import Cells
+from lmreach.results.census import Census
+from lmreach.results.copying import Copying
 from lmreach.results.run import Provenance
+from lmreach.results.study import StudyResults
 from lmreach.results.upgrade import read_search
 from lmreach.runs.held_limit import held_limit
 from lmreach.runs.model_limits import input_box, model_limits
 from lmreach.runs.study.conditions import Condition
 from lmreach.runs.study.extent import extents
+from lmreach.runs.study.kept import Kept
 from lmreach.runs.study.ledger import Trial
 from lmreach.runs.study.protocol import check_protocol
 from lmreach.runs.study.results import Measured, assemble
-from lmreach.runs.study.rounds import choose_rounds, serve
+from lmreach.runs.study.rounds import (
+    ELSEWHERE,
+    lengths_of,
+    picture_seconds,
+    planned,
+    replay,
+    restored,
+    rounds_of,
+    serve,
+)
 from lmreach.runs.study.schedule import AbstractSchedule
-from lmreach.runs.study.search import Search, doubt, prepare
+from lmreach.runs.study.search import SEARCH_SHARE, Search, doubt, prepare
 from lmreach.runs.study.sections import Sections
+from lmreach.runs.study.step_model import StepModel
 from lmreach.runs.study.strings import Strings
+from lmreach.runs.study.study_schedule import StudySchedule
+from lmreach.runs.study.threads import timed_threads
+from lmreach.runs.study.timing import time_steps
 from lmreach.runs.study.trials import Cramming
 
 __all__ = ["resume_study", "run_study"]
 
-# Of what remains of a budget before cramming, for choosing the length of the first vectors.
-_SEARCH_SHARE = 0.1
+# Looks are written while they take no more than this share of the time.
+_WRITING = 0.05
 
 
 def run_study(
@@ -50,6 +71,7 @@ def run_study(
     stop: Callable[[], bool] = lambda: False,
     fresh: bool = False,
     model: LoadedModel | None = None,
+    begun: float | None = None,
 ) -> RunEnd:
     """Run the main job on a model and write a run folder, with ``results.json`` and ``report.html``.
 
@@ -70,13 +92,15 @@ def run_study(
         Begin anew where ``out`` holds a run, which is moved aside.
     model
         The model itself, where it stands in memory; None: the one that the config names.
+    begun
+        When the budget began, on `time.monotonic`; None: now.
 
     Raises
     ------
     LmreachError
         The model, the targets or the folder cannot be used; no folder is left behind then.
     """
-    clock = Clock(config.budget_s, stop)
+    clock = Clock(config.budget_s, stop, begun=begun)
     progress = progress or Silent()
     stem = "study" if config.budget_s is not None else "cram"
     with begin(RunKind.STUDY, config, out, name=config.model, stem=stem, fresh=fresh) as run:
@@ -95,6 +119,7 @@ def resume_study(
     budget_s: float | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
+    begun: float | None = None,
 ) -> RunEnd:
     """Go on with a run: finished strings are kept, missing ones are run, results are written anew.
 
@@ -104,17 +129,19 @@ def resume_study(
         Folder of the run.
     budget_s
         Seconds for this continuation; None: as long as its plan needs.
+    begun
+        As in `run_study`.
 
     Raises
     ------
     OutputError
         Not a run folder, or the model is no longer the one that was measured.
     """
-    begun = open_run(run)
-    begun.require(RunKind.STUDY, what="go on with as a study")
-    config = begun.envelope.config.model_copy(update={"budget_s": budget_s})
+    there = open_run(run)
+    there.require(RunKind.STUDY, what="go on with as a study")
+    config = there.envelope.config.model_copy(update={"budget_s": budget_s})
     assert isinstance(config, StudyConfig)
-    return run_study(config, run, progress=progress, stop=stop)
+    return run_study(config, run, progress=progress, stop=stop, begun=begun)
 
 
 class _Job:
@@ -126,6 +153,7 @@ class _Job:
         self.progress = progress
         self.clock = clock
         self.strings = Strings(model, config, progress.stage)
+        self._measured = 0.0
 
     def check(self) -> None:
         """Refuse what cannot be run before anything is written: every m, every target file, the format."""
@@ -136,45 +164,33 @@ class _Job:
         self.strings.check()
 
     def run(self, run: Writing) -> RunEnd:
-        """Measure, compute, cram, write."""
+        """Measure a first picture, then what else there is time for; cram on; write after every round."""
         store = run.store
-        sections = Sections(self.model, self.config, store, self.clock, self.progress.stage)
-        support = sections.support()
-        found = model_limits(self.model, support=support, dtype=self.config.limit_dtype)
-        decoder_cells = sections.decoder_cells()
-        census = sections.census()
-        copying = sections.copying()
-        search = self._search(store)
-        rounds = self._cram(search, store)
-        interrupted = self.clock.stopped()
-        trials = store.trials()
-        held = None if self.config.cram.protocol == "published" else held_to(search.optimiser, self.model)
-        if held is not None and self.config.cram.within:
-            found = (*found, held_limit(held, vocab=self.model.facts.usable))
-        measured = Measured(
-            limits=found,
-            bits_per_vector=32 * self.model.facts.width if held is None else round(held.bits),
-            support=support,
-            conditions=rounds.conditions,
-            trials=_by_condition(trials, rounds.conditions),
-            extents=extents(store, trials, input_rms=self.model.input_rms, box=input_box(self.model)),
-            skipped=rounds.skipped,
-            settled=rounds.settled,
-            cells=decoder_cells,
-            census=census,
-            copying=copying,
-            search=read_search(search.record),
-            notes=[*sections.notes, *_start_note(search)],
-        )
-        results = assemble(
-            self.config,
-            self.model.facts,
-            measured,
-            self._provenance(search, interrupted, run.envelope.command),
-        )
-        self.progress.stage("writing the report")
-        render(results, store.folder / "report.html")
-        return run.end(results.model_dump(mode="json"), interrupted=interrupted, left=_left(rounds))
+        self.progress.stage("timing steps and finding the length of the first vectors")
+        with timed_threads(self.model):
+            search = self._search(store)
+            rounds, steps = self._plan(search, store)
+            sections = Sections(
+                self.model, self.config, store, self.clock, self.progress.stage, self._for_sections, steps
+            )
+            page = _Page(self, run, search, rounds, sections)
+            cramming = Cramming(
+                self.model,
+                search,
+                self.strings,
+                store,
+                self.clock,
+                self.progress,
+                0.0 if steps is None else steps.per_token,
+            )
+            if run.goes_on is not None:
+                replay(rounds, cramming)
+            self._serve(rounds, cramming, page, until=lambda: rounds.pictured)
+            page.measure()
+            self._serve(rounds, cramming, page)
+            rounds.give_up("the run was stopped" if self.clock.stopped() else "the budget was spent")
+            self.progress.stage("writing the report")
+            return page.end()
 
     def _search(self, store: Store) -> Search:
         """Choose what the optimiser works on; a resumed run keeps what it had chosen."""
@@ -185,36 +201,57 @@ class _Job:
         kept: dict[str, Any] | None = store.meta("search")
         if kept is not None and doubt(kept) and not store.keys():
             kept = None  # no string was started from a length that nobody chose
-        self.progress.stage("timing steps and finding the length of the first vectors")
         left = self.clock.remaining()
+        seconds = None if left is None else SEARCH_SHARE * left
         found = prepare(
             self.model,
             asked,
             m=min(self.config.m),
             kept=kept,
-            seconds=None if left is None else _SEARCH_SHARE * left,
-            stop=over,
+            seconds=seconds,
+            stop=self.clock.within(seconds),
         )
         if not over():
             store.put_meta("search", found.record)
         return found
 
-    def _cram(self, search: Search, store: Store) -> AbstractSchedule:
-        """Cram as many strings as the plan and the time ask for."""
-        rounds = choose_rounds(
-            self.model,
-            self.config,
-            search,
-            self.strings.limit,
-            remaining=self.clock.remaining(),
-            say=self.progress.stage,
-        )
-        self.progress.stage("cramming")
-        cramming = Cramming(self.model, search, self.strings, store, self.clock, self.progress)
-        serve(rounds, cramming.run, self.clock, self.progress)
-        return rounds
+    def _plan(self, search: Search, store: Store) -> tuple[AbstractSchedule, StepModel | None]:
+        """Choose the schedule; within a budget, from timed steps."""
+        if self.config.cram.protocol != "frontier":
+            return lengths_of(self.config, self.strings.limit), None
+        budget, kept = self.clock.budget_s, store.meta("plan")
+        if budget is None and kept is None:
+            return rounds_of(self.config), None
+        steps = None if budget is None else time_steps(self.model, search, now=self.clock.now)
+        if kept is not None:
+            return restored(self.config, Kept.model_validate(kept), steps), steps
+        assert budget is not None
+        assert steps is not None
+        return planned(self.config, steps, picture_seconds(budget, self.clock.spent())), steps
 
-    def _provenance(self, search: Search, interrupted: bool, command: str) -> Provenance:
+    def _serve(
+        self,
+        rounds: AbstractSchedule,
+        cramming: Cramming,
+        page: "_Page",
+        until: Callable[[], bool] = lambda: False,
+    ) -> None:
+        if self.clock.over():
+            return
+        self.progress.stage("cramming")
+        begun = self.clock.now()
+        serve(rounds, cramming.run, self.clock, self.progress, until=until, after=page.look)
+        self._measured += self.clock.now() - begun
+
+    def _for_sections(self) -> float | None:
+        """Return the seconds that may go into anything but the measurement, and have not yet."""
+        budget = self.clock.budget_s
+        if budget is None:
+            return None
+        elsewhere = self.clock.spent() - self._measured
+        return min(ELSEWHERE * budget - elsewhere - self.clock.closing, self.clock.remaining() or 0.0)
+
+    def provenance(self, search: Search, interrupted: bool, command: str) -> Provenance:
         facts = self.model.facts
         threads, device = torch.get_num_threads(), str(self.model.device)
         return Provenance(
@@ -232,6 +269,91 @@ class _Job:
             start_scale=search.record.get("start_scale"),
             target_files=self.strings.files(),
         )
+
+
+class _Page:
+    """The results and the report as they stand: written now and then, and at the end."""
+
+    def __init__(
+        self, job: _Job, run: Writing, search: Search, rounds: AbstractSchedule, sections: Sections
+    ) -> None:
+        self._job, self._run, self._store, self._search = job, run, run.store, search
+        self._rounds, self._sections = rounds, sections
+        self._support: HiddenSupport | None = None
+        published = job.config.cram.protocol == "published"
+        self._held = None if published else held_to(search.optimiser, job.model)
+        self._limits = self._model_limits()
+        self._cells: Cells | None = None
+        self._census: Census | None = None
+        self._copying: Copying | None = None
+        self._took, self._last = 1.0, job.clock.now()
+
+    def measure(self) -> None:
+        """Measure what a study has beside cramming."""
+        if self._job.clock.stopped():
+            return
+        self._support = self._sections.support()
+        self._limits = self._model_limits()
+        self._cells = self._sections.decoder_cells()
+        self._census = self._sections.census()
+        self._copying = self._sections.copying()
+        self.look()
+
+    def look(self) -> None:
+        """Write what stands, unless writing would take too much of the time."""
+        if isinstance(self._rounds, StudySchedule):
+            self._store.put_meta("plan", Kept.of(self._rounds).model_dump())
+        if self._took <= _WRITING * (self._job.clock.now() - self._last):
+            self._write()
+
+    def end(self) -> RunEnd:
+        """Write what stands for the last time."""
+        results, interrupted = self._results(), self._job.clock.stopped()
+        render(results, self._store.folder / "report.html")
+        return self._run.end(
+            results.model_dump(mode="json"), interrupted=interrupted, left=_left(self._rounds)
+        )
+
+    def _write(self) -> None:
+        """Write results and report, each whole or not at all."""
+        begun = self._job.clock.now()
+        results, folder = self._results(), self._store.folder
+        write_json(folder / "results.json", results.model_dump(mode="json"))
+        render(results, folder / "report.html")
+        self._last = self._job.clock.now()
+        self._took = self._last - begun
+        if self._job.clock.budget_s is not None:
+            # The last page has more on it, and the machine may be busier.
+            self._job.clock.keep_back(1.0 + 1.5 * self._took)
+
+    def _model_limits(self) -> tuple[Limit, ...]:
+        job = self._job
+        found = model_limits(job.model, support=self._support, dtype=job.config.limit_dtype)
+        if self._held is None or not job.config.cram.within:
+            return found
+        return (*found, held_limit(self._held, vocab=job.model.facts.usable))
+
+    def _results(self) -> StudyResults:
+        job, rounds, trials = self._job, self._rounds, self._store.trials()
+        model = job.model
+        measured = Measured(
+            limits=self._limits,
+            bits_per_vector=32 * model.facts.width if self._held is None else round(self._held.bits),
+            support=self._support,
+            conditions=rounds.conditions,
+            lines=rounds.lines(),
+            trials=_by_condition(trials, rounds.conditions),
+            extents=extents(self._store, trials, input_rms=model.input_rms, box=input_box(model)),
+            skipped=rounds.skipped,
+            settled=rounds.settled,
+            cells=self._cells,
+            census=self._census,
+            copying=self._copying,
+            search=read_search(self._search.record),
+            notes=[*self._sections.notes, *_start_note(self._search)],
+        )
+        provenance = job.provenance(self._search, job.clock.stopped(), self._run.envelope.command)
+        return assemble(job.config, model.facts, measured, provenance)
 
 
 def _left(rounds: AbstractSchedule) -> list[Left]:
@@ -252,8 +374,11 @@ def _start_note(search: Search) -> list[tuple[str, str]]:
 
 
 def _by_condition(trials: list[dict[str, Any]], conditions: list[Condition]) -> dict[Condition, list[Trial]]:
-    named = {condition.name: condition for condition in conditions}
+    """Sort records by condition; those of steps that a run chose are told apart by them."""
+    named = {(condition.name, condition.steps): condition for condition in conditions}
     found: dict[Condition, list[Trial]] = defaultdict(list)
     for trial in trials:
-        found[named[trial["cell"]]].append(cast("Trial", trial))
+        condition = named.get((trial["cell"], trial.get("max_steps", 0))) or named.get((trial["cell"], 0))
+        if condition is not None:
+            found[condition].append(cast("Trial", trial))
     return dict(found)

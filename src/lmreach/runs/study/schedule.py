@@ -166,6 +166,19 @@ class AbstractSchedule(ABC):
         if (left := self._left(condition)) > 0:
             self.skipped.append(Skipped(condition, left, why))
 
+    def upcoming(self, condition: Condition) -> Chunk | None:
+        """Return the chunk that a condition would have next, whatever it costs; None: it has no more."""
+        return None if condition in self._closed or self._left(condition) <= 0 else self._chunk(condition)
+
+    @property
+    def pictured(self) -> bool:
+        """Whether there is a first complete picture: whatever comes after cramming may come now."""
+        return True
+
+    def lines(self) -> dict[str, int]:
+        """Return the steps at which each kind's line stands, where the run chose them; else 0."""
+        return dict.fromkeys((condition.target for condition in self.conditions), 0)
+
     def give_up(self, why: str) -> None:
         """Close whatever is still open."""
         for condition in self._open():

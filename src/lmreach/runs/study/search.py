@@ -13,6 +13,9 @@ from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy, twin, untimed
 from lmreach.models.stopping import PassStopped, stoppable
 
+SEARCH_SHARE = 0.1
+"""Of what remains of a budget before cramming, for choosing the length of the first vectors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Search:

@@ -1,7 +1,8 @@
 """The parts of a study beside cramming: hidden states, decoder cells, census, copying.
 
-All but the first have a share of what remains of the budget, and what they found is kept with the run: a
-resumed run does not measure it again.
+Cramming is the main job. These come after its first complete picture, each with a share of what a budget
+leaves beside the measurement, and are named as left out where that is too little. What they found is kept
+with the run: a resumed run does not measure it again.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from lmreach.config import StudyConfig
 from lmreach.engine.clock import Clock
 from lmreach.engine.store import Store
 from lmreach.errors import InputError
+from lmreach.experiments.census.tokens import BLOCK
 from lmreach.experiments.states.stream import HiddenSupport, hidden_support
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.stopping import PassStopped, stoppable
@@ -21,13 +23,19 @@ from lmreach.results.upgrade import read_cells, read_census, read_copying
 from lmreach.runs.cells.section import cells_section
 from lmreach.runs.census.run import census_section
 from lmreach.runs.copying.run import copy_section
+from lmreach.runs.study.step_model import StepModel
 
 __all__ = ["Sections"]
 
-# Of what remains of a budget as each part begins.
-_CELLS_SHARE = 0.12
-_CENSUS_SHARE = 0.06
-_COPY_SHARE = 0.15
+# Of the seconds that a budget leaves to these parts.
+_SHARES = {"support": 0.2, "cells": 0.5, "census": 0.3}
+_SHARES_WITH_COPY = {"support": 0.15, "cells": 0.35, "census": 0.15, "copying": 0.35}
+# Prompts of a support: positions each, and how many are sampled at once from the model itself.
+_PROMPT, _AT_ONCE = 64, 32
+_FEWEST_POSITIONS = 512
+# A pass forth alone takes so much of one forth and back.
+_FORTH = 0.4
+_CENSUS_TOKENS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +46,10 @@ class Sections:
     ----------
     store
         Keeps what was found.
+    available
+        Seconds left for all parts together; None: no limit.
+    steps
+        What a pass costs; None: not known, then nothing is planned by it.
     say
         Told before each part.
     notes
@@ -49,23 +61,38 @@ class Sections:
     store: Store
     clock: Clock
     say: Callable[[str], None]
+    available: Callable[[], float | None] = lambda: None
+    steps: StepModel | None = None
     notes: list[tuple[str, str]] = field(default_factory=list)
 
     def support(self) -> HiddenSupport | None:
         """Measure where final hidden states lie; a resumed run measures it again."""
-        if self.config.support_positions == 0:
-            self._left_out("support of hidden states", "not asked for")
+        what, asked = "support of hidden states", self.config.support_positions
+        if asked == 0:
+            self._left_out(what, "not asked for")
+            return None
+        seconds = self._share("support")
+        positions = self._affordable(asked, seconds)
+        if positions < min(asked, _FEWEST_POSITIONS):
+            self._left_out(what, f"the {max(seconds or 0, 0):.0f} s that the budget left for it were too few")
             return None
         self.say("measuring the support of hidden states")
         support = hidden_support(
-            self.model,
-            positions=self.config.support_positions,
-            seed=self.config.cram.seed,
-            stop=self.clock.over,
+            self.model, positions=positions, seed=self.config.cram.seed, stop=self.clock.within(seconds)
         )
         if support is None:
-            self._left_out("support of hidden states", "stopped before the first prompts were through")
+            self._left_out(what, "stopped before the first prompts were through")
+        elif positions < asked:
+            self.notes.append((f"hidden states beyond {positions} of {asked}", "no time was left for them"))
         return support
+
+    def _affordable(self, asked: int, seconds: float | None) -> int:
+        """Return how many hidden states can be measured: each costs a pass, and half are of sampled text."""
+        if seconds is None or self.steps is None:
+            return asked
+        sampling = _PROMPT * max(self.steps.per_token, _FORTH * self.steps.per_position * _AT_ONCE)
+        each = _FORTH * self.steps.per_position + sampling / (2 * _AT_ONCE * _PROMPT)
+        return int(min(asked, max(seconds - sampling, 0.0) / each))
 
     def decoder_cells(self) -> Cells | None:
         """Measure the decoder's cells."""
@@ -73,13 +100,16 @@ class Sections:
             self._left_out("decoder cells", "not asked for")
             return None
         kept = self.store.meta("decoder_cells")
+        if kept is None and self._no_time("decoder cells"):
+            return None
         if kept is None:
+            seconds = self._share("cells")
             found, notes = cells_section(
                 self.model,
-                seconds=self._share(_CELLS_SHARE),
+                seconds=seconds,
                 seed=self.config.cram.seed,
                 limit_dtype=self.config.limit_dtype,
-                stop=self.clock.over,
+                stop=self.clock.within(seconds),
                 say=self.say,
             )
             kept = {"found": found.model_dump(mode="json"), "notes": notes}
@@ -93,12 +123,16 @@ class Sections:
         kept = read_census(self.store.meta("census_of_tokens"))
         if kept is not None:
             return kept
-        seconds = self._share(_CENSUS_SHARE)
+        seconds = self._share("census")
         if not self.config.decoder_cells or seconds is None:
             self._left_out("census of outputs", "only within a budget; see lmreach census")
             return None
-        if self.clock.over():
-            self._left_out("census of outputs", "no time was left")
+        if self._no_time("census of outputs"):
+            return None
+        first = 0.0 if self.steps is None else _FORTH * self.steps.per_position * BLOCK * _CENSUS_TOKENS
+        if first > seconds:
+            why = f"its first block takes {first:.0f} s, the budget left {seconds:.0f} s for it"
+            self._left_out("census of outputs", why)
             return None
         self.say("counting the outputs of one-token prompts")
         cram = self.config.cram
@@ -120,15 +154,15 @@ class Sections:
         kept = read_copying(self.store.meta("copying"))
         if kept is not None:
             return kept
-        if self.clock.over():
-            self._left_out("copying in context", "no time was left")
+        if self._no_time("copying in context"):
             return None
         self.say("asking for copies of random strings")
         try:
-            with stoppable(self.clock.over):
+            seconds = self._share("copying")
+            with stoppable(self.clock.within(seconds)):
                 found = copy_section(
                     self.model,
-                    budget_s=self._share(_COPY_SHARE),
+                    budget_s=seconds,
                     seed=self.config.cram.seed,
                     stop=self.clock.over,
                     say=self.say,
@@ -145,10 +179,26 @@ class Sections:
             self.store.put_meta("copying", found.model_dump(mode="json"))
         return found
 
-    def _share(self, share: float) -> float | None:
-        """Return the seconds that a share of the remaining budget is; None without a budget."""
-        remaining = self.clock.remaining()
-        return None if remaining is None else share * remaining
+    def _share(self, part: str) -> float | None:
+        """Return the seconds of a part; None without a budget."""
+        seconds = self.available()
+        if seconds is None:
+            return None
+        shares = _SHARES_WITH_COPY if self.config.copying else _SHARES
+        parts = list(shares)
+        # Each has its share of what those before it have left.
+        return seconds * shares[part] / sum(shares[one] for one in parts[parts.index(part) :])
+
+    def _no_time(self, what: str) -> bool:
+        """Name a part as left out if no time is left for it."""
+        if self.clock.over():
+            self._left_out(what, "no time was left")
+            return True
+        seconds = self.available()
+        if seconds is not None and seconds <= 0:
+            self._left_out(what, "the budget was too short for it beside the measurement")
+            return True
+        return False
 
     def _left_out(self, what: str, why: str) -> None:
         self.notes.append((what, why))

@@ -31,11 +31,31 @@ def slope_records(
     """
     found = []
     for target in targets:
-        own = [entry for entry in entries if entry.target == target]
+        own = _one_line([entry for entry in entries if entry.target == target])
         if own:
             slope = _of_reaches(own, seed) if points is None else _of_points(own, points, seed)
-            found.append(slope_record(target, slope, limits))
+            found.append(slope_record(target, slope, limits, steps_taken=_steps_of_line(own)))
     return tuple(found)
+
+
+_FOR_A_LINE = 3
+
+
+def _one_line(own: list[Accessibility]) -> list[Accessibility]:
+    """Leave points that were cut out of a line, if the others make one."""
+    whole = [entry for entry in own if not entry.cut]
+    return whole if len(whole) >= _FOR_A_LINE else own
+
+
+def _steps_of_line(own: Sequence[Accessibility]) -> tuple[int, int] | None:
+    """Return least and most steps that the points of a line were to take, or took where they were cut."""
+    asked = [
+        entry.steps_taken[1] if entry.cut and entry.steps_taken else entry.max_steps
+        for entry in own
+        if entry.max_steps is not None
+    ]
+    known = [steps for steps in asked if steps is not None]
+    return (min(known), max(known)) if known else None
 
 
 def _of_reaches(own: Sequence[Accessibility], seed: int) -> Slope:
@@ -59,12 +79,15 @@ def _of_points(own: Sequence[Accessibility], points: Mapping[Condition, PointCur
     )
 
 
-def slope_record(target: str, slope: Slope, limits: Sequence[Limit]) -> of_study.Slope:
-    """Return a fitted slope as results hold it, beside every limit."""
+def slope_record(
+    target: str, slope: Slope, limits: Sequence[Limit], *, steps_taken: tuple[int, int] | None = None
+) -> of_study.Slope:
+    """Return a fitted slope as results hold it, beside every limit; ``steps_taken``: behind its points."""
     ratios = [(limit.name, slope.ratio(limit.tokens_per_vector)) for limit in limits]
     return of_study.Slope.from_object(
         slope,
         target=target,
+        steps_taken=steps_taken,
         slope=Interval(
             value=slope.slope,
             low=slope.low,

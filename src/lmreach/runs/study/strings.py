@@ -22,7 +22,7 @@ _LIMIT_OF_GRID = 120
 
 
 class Strings:
-    """Target strings of every kind, each drawn once.
+    """Target strings of every kind, drawn as long as they are needed.
 
     Parameters
     ----------
@@ -47,18 +47,22 @@ class Strings:
             check_lengths(self._model, m, self.limit(m), self._config.cram)
         for label in self._kinds:
             if label not in ("random", "self"):
-                self.ids(label)
+                self.ids(label, max(self.limit(m) for m in self._config.m))
         if not self._model.plain_ids.size:
             raise InputError(problem("a model with usable, non-special ids", "none", "check its tokenizer"))
 
-    def ids(self, label: str) -> Int[np.ndarray, "strings n"]:
-        """Return the strings of a kind by its label, at the longest length any m asks for."""
-        if label not in self._drawn:
-            self._say(f"drawing {label} targets")
-            n = max(self.limit(m) for m in self._config.m)
+    def ids(self, label: str, n: int) -> Int[np.ndarray, "strings n"]:
+        """Return the first n ids of the strings of a kind by its label; they are drawn no longer than asked.
+
+        A longer request extends a string, so what was drawn before stays what it is.
+        """
+        known = self._drawn.get(label)
+        if known is None or known.shape[1] < n:
+            self._say(f"drawing {label} targets of {n} tokens")
             asked = self._config.cram
-            self._drawn[label] = draw(self._model, self._kinds[label], asked.strings, n, seed=asked.seed).ids
-        return self._drawn[label]
+            known = draw(self._model, self._kinds[label], asked.strings, n, seed=asked.seed).ids
+            self._drawn[label] = known
+        return known[:, :n]
 
     def files(self) -> dict[str, str]:
         """Return the sha256 of every file of targets that is there, by its label: names alone may agree."""

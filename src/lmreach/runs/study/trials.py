@@ -1,6 +1,6 @@
 """Running one chunk of strings: those that the ledger lacks, each written with its proof as it finishes."""
 
-import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, cast
@@ -10,10 +10,11 @@ import torch
 from accelerate.utils import find_executable_batch_size
 from jaxtyping import Int
 
+from lmreach.config import CramPlan
 from lmreach.engine.clock import Clock
-from lmreach.engine.keys import cram_key, key_seed, occurrences, record_version
+from lmreach.engine.keys import cram_key, cut_key, key_seed, occurrences, record_version
 from lmreach.engine.store import Proof, Store
-from lmreach.experiments.cramming.cram import CramResult, cram
+from lmreach.experiments.cramming.cram import CramResult, StepReport, cram
 from lmreach.experiments.cramming.published import PublishedSettings, PublishedTrial, cram_published
 from lmreach.experiments.cramming.regions.base import VectorSet
 from lmreach.experiments.cramming.regions.build import describe, held_to
@@ -28,6 +29,11 @@ from lmreach.runs.study.strings import Strings
 __all__ = ["Cramming", "Finished"]
 
 
+# Confirming a string, before any was: each token is decoded once and scored with and without the vectors,
+# and so many decoding steps' time goes into what does not depend on its length.
+_DECODED, _WRITTEN = 1.5, 4.0
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """A chunk that is through: what it cost, and what became of its strings in their order."""
@@ -39,24 +45,39 @@ class Finished:
 class _Pace:
     """Time between finished strings, so that the seconds of a chunk's records add up to its own."""
 
-    def __init__(self) -> None:
-        self._last = time.monotonic()
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now, self._last = now, now()
+        self.shortest: float | None = None
 
     def lap(self) -> float:
-        now = time.monotonic()
+        now = self._now()
         seconds, self._last = now - self._last, now
+        self.shortest = seconds if self.shortest is None else min(self.shortest, seconds)
         return seconds
 
 
 @dataclass(frozen=True, eq=False)
 class _Missing:
-    """Strings of a chunk that are to be run: targets, keys, and places among the strings of their kind."""
+    """Strings of a chunk that are to be run.
+
+    Attributes
+    ----------
+    ids, keys, index
+        Targets, keys of their trials, and places among the strings of their kind.
+    cut
+        Keys under which strings were written that were cut, by those of the whole trials.
+    starts
+        Keys that the starts are drawn by: a string starts alike whatever number of steps was chosen for it.
+    """
 
     chunk: Chunk
+    config: CramPlan
     ids: Int[np.ndarray, "strings n"]
     keys: list[str]
+    starts: list[str]
     index: list[int]
-    pace: _Pace = field(default_factory=_Pace)
+    pace: _Pace
+    cut: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +93,11 @@ class Cramming:
     strings, store
         Where targets come from and where records go.
     clock
-        Asked before every step.
+        Asked before every step. Once the budget is spent, strings are confirmed as they stand.
     progress
-        Told of every finished string.
+        Told of every step and finished string.
+    token_seconds
+        Of one decoding step: what confirming takes is kept back.
     """
 
     model: LoadedModel
@@ -83,6 +106,12 @@ class Cramming:
     store: Store
     clock: Clock
     progress: Progress
+    token_seconds: float = 0.0
+    _confirming: dict[int, float] = field(default_factory=dict)
+
+    def has(self, chunk: Chunk) -> bool:
+        """Say whether the ledger holds all strings of a chunk, none of them cut."""
+        return not self._look_up(chunk)[1].keys
 
     @cached_property
     def held(self) -> VectorSet | None:
@@ -90,38 +119,55 @@ class Cramming:
         return held_to(self.search.optimiser, self.model) if self.search.config.within else None
 
     def run(self, chunk: Chunk) -> Finished | None:
-        """Run the strings of a chunk that the ledger lacks; None: time was up before its end."""
-        began = time.monotonic()
+        """Run the strings of a chunk that the ledger lacks; None: it was stopped before its end."""
+        began = self.clock.now()
         keys, missing = self._look_up(chunk)
         if missing.keys and self._attempt(missing) != len(missing.keys):
             return None
-        own = self.store.records(keys)
+        own = self.store.records([missing.cut.get(key, key) for key in keys])
         # A resumed run reads its costs off the ledger: what was run before decides as it did then.
-        spent = time.monotonic() - began if missing.keys else sum(trial["seconds"] for trial in own)
+        spent = self.clock.now() - began if missing.keys else sum(trial["seconds"] for trial in own)
         return Finished(spent, [_answer(trial) for trial in own])
 
     def _look_up(self, chunk: Chunk) -> tuple[list[str], _Missing]:
         """Return the keys of all strings of a chunk, and those of its strings that were not run yet."""
         n = chunk.n or self.strings.limit(chunk.condition.m)
-        drawn = self.strings.ids(chunk.condition.target)[: chunk.last, :n]
+        drawn = self.strings.ids(chunk.condition.target, n)[: chunk.last]
         ids, facts, version = drawn[chunk.first :], self.model.facts, record_version(self.store)
-        keys = [
-            cram_key(
-                fingerprint=facts.fingerprint,
-                dtype=facts.dtype,
-                m=chunk.condition.m,
-                target=row,
-                config=self.search.config,
-                occurrence=earlier,
-                version=version,
-                start_scale=self.search.start_scale,
-            )
-            for row, earlier in zip(ids, occurrences(drawn)[chunk.first :], strict=True)
-        ]
+        config = self._config(chunk)
+
+        def keys_under(asked: CramPlan) -> list[str]:
+            return [
+                cram_key(
+                    fingerprint=facts.fingerprint,
+                    dtype=facts.dtype,
+                    m=chunk.condition.m,
+                    target=row,
+                    config=asked,
+                    occurrence=earlier,
+                    version=version,
+                    start_scale=self.search.start_scale,
+                )
+                for row, earlier in zip(ids, occurrences(drawn)[chunk.first :], strict=True)
+            ]
+
+        keys, starts = keys_under(config), keys_under(self.search.config)
         written = self.store.written(keys)
         places = [i for i, key in enumerate(keys) if key not in written]
-        index = [chunk.first + place for place in places]
-        return keys, _Missing(chunk, ids[places], [keys[i] for i in places], index)
+        return keys, _Missing(
+            chunk,
+            config,
+            ids[places],
+            [keys[i] for i in places],
+            [starts[i] for i in places],
+            [chunk.first + place for place in places],
+            _Pace(self.clock.now),
+        )
+
+    def _config(self, chunk: Chunk) -> CramPlan:
+        """Return the settings with the steps that the run chose for a condition, if it did."""
+        steps = chunk.condition.steps
+        return self.search.config.model_copy(update={"max_steps": steps}) if steps else self.search.config
 
     def _attempt(self, missing: _Missing) -> int:
         """Run with as many rows at once as fit into memory; returns how many strings ended.
@@ -137,18 +183,29 @@ class Cramming:
 
     def _cram(self, missing: _Missing, batch_size: int) -> int:
         """Cram under our protocols."""
+        m = missing.chunk.condition.m
+        watch = _Watch(self.clock, self.progress, missing, partial(self._to_confirm, m))
         found = cram(
             self.model,
             missing.ids,
             missing.chunk.condition.m,
-            self.search.optimiser,
-            generators=[key_seed(key, 0) for key in missing.keys],
+            self.search.optimiser.model_copy(update={"max_steps": missing.config.max_steps}),
+            generators=[key_seed(key, 0) for key in missing.starts],
             batch_size=batch_size,
             search=self.search.model,
             on_result=partial(self._write, missing),
-            stop=self.clock.over,
+            on_step=watch,
+            stop=self.clock.stopped,
+            cut=watch.late,
         )
+        if len(found) > 1 and missing.pace.shortest is not None:
+            self._confirming[m] = missing.pace.shortest
         return len(found)
+
+    def _to_confirm(self, m: int, prefixes: Sequence[int]) -> float:
+        """Return the seconds that confirming takes: as of the last strings at this m, else by tokens."""
+        tokens = _DECODED * sum(prefixes) + _WRITTEN * len(prefixes)
+        return max(tokens * self.token_seconds, self._confirming.get(m, 0.0) * len(prefixes))
 
     def _cram_published(self, missing: _Missing, batch_size: int) -> int:
         """Cram under the published protocol."""
@@ -177,13 +234,18 @@ class Cramming:
     def _write(self, missing: _Missing, one: CramResult) -> None:
         chunk, key, target = missing.chunk, missing.keys[one.index], missing.ids[one.index]
         index, seconds = missing.index[one.index], missing.pace.lap()
-        record = crammed_record(self.model, one, target, index=index, seconds=seconds)
+        record = crammed_record(
+            self.model, one, target, index=index, seconds=seconds, max_steps=missing.config.max_steps
+        )
         record |= bits_record(self.model, one, target, self.strings.frame())
+        if one.outcome == "cut":
+            missing.cut[key] = cut_key(key, one.steps)
+            record["cut_of"], key = key, missing.cut[key]
         if chunk.n is not None:
             record |= at_a_length(chunk, solved=one.reach >= chunk.n, outcome=record["outcome"])
         proof = None
         if one.reach > 0:
-            claimed = claim(self.model.facts, one, m=chunk.condition.m, config=self.search.config)
+            claimed = claim(self.model.facts, one, m=chunk.condition.m, config=missing.config)
             stored = None
             if self.held is not None:
                 claimed |= describe(self.held)
@@ -200,6 +262,35 @@ class Cramming:
         record |= at_a_length(chunk, solved=one.solved, outcome=one.outcome)
         self.store.add(missing.keys[row], chunk.condition.name, record)
         self.progress.string(_shown(chunk), missing.ids.shape[1] if one.solved else 0, one.outcome)
+
+
+class _Watch:
+    """Follows the steps of a chunk: tells how far they are, and when they have to end.
+
+    Confirming what stands takes time as well, and so does the step that is asked about: both are kept back.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        progress: Progress,
+        missing: _Missing,
+        to_confirm: Callable[[Sequence[int]], float],
+    ) -> None:
+        self._clock, self._progress, self._missing = clock, progress, missing
+        self._to_confirm = to_confirm
+        self._last, self._ahead = clock.now(), 0.0
+
+    def __call__(self, step: StepReport) -> None:
+        now = self._clock.now()
+        self._ahead = now - self._last + self._to_confirm(step.prefixes)
+        self._last = now
+        chunk, config = self._missing.chunk, self._missing.config
+        self._progress.step(chunk.condition.name, step.steps, config.max_steps, step.prefixes)
+
+    def late(self) -> bool:
+        """Say whether another step would leave too little time to confirm what stands."""
+        return self._clock.late(self._ahead)
 
 
 def _shown(chunk: Chunk) -> str:

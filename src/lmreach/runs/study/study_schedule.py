@@ -1,0 +1,254 @@
+"""A study within a budget: a first complete picture, then more strings, more steps, more m.
+
+The picture (`study.picture`) has the same steps throughout. After it, in this order, as far as the time
+allows: every kind has three m, for a slope; the first kind's slope is narrowed to a rough width; the steps of
+a kind are doubled, with the same strings and starts, until n50 moves by less than its interval; the larger m;
+and what is still wider than asked for is narrowed. A kind moves to more steps only as a whole, so that
+different steps never make one line.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lmreach.runs.study.conditions import Chunk, Condition, Skipped
+from lmreach.runs.study.costs import Costs
+from lmreach.runs.study.picture import in_order
+from lmreach.runs.study.reach_schedule import FOR_AN_INTERVAL, Reaches, ReachSchedule
+from lmreach.stats.accessibility import HalfLength, half_length
+from lmreach.stats.levelling import levelling
+
+__all__ = ["PICTURE_STRINGS", "StudySchedule"]
+
+PICTURE_STRINGS = 8
+"""Strings per condition in a first picture: two more than an interval needs."""
+
+_ROUGH = 0.4
+_FOR_A_LINE = 3
+_MOST_STEPS = 10_000
+# Of what remains: a doubling is begun only if it fits with room for a machine that gets busier.
+_ROOM = 0.85
+# A condition that has nothing yet is begun if this share of it fits: at the deadline it counts as it stands.
+_WORTH_BEGINNING = 0.5
+
+
+@dataclass
+class StudySchedule(ReachSchedule):
+    """Rounds of a study whose steps may double.
+
+    Attributes
+    ----------
+    picture
+        What is measured first.
+    waiting
+        Kinds and m that were asked for and are not in the picture, in order of service.
+    work_of
+        Seconds that a chunk was expected to take, from timed steps; None: none was timed.
+    doubling
+        Whether steps may double; not where they were asked for.
+    """
+
+    picture: tuple[Condition, ...] = ()
+    waiting: list[tuple[str, int]] = field(default_factory=list)
+    work_of: Callable[[Chunk], float] | None = None
+    doubling: bool = True
+    _given_up: list[tuple[str, int]] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls,
+        picture: Sequence[Condition],
+        kinds: Sequence[str],
+        ms: Sequence[int],
+        work_of: Callable[[Chunk], float] | None,
+        *,
+        strings: int,
+        width: float | None,
+        doubling: bool,
+    ) -> "StudySchedule":
+        """Return the schedule that begins with a picture; ``work_of``: None where no step was timed."""
+        steps = picture[0].steps
+        every = in_order([Condition(kind, m, steps) for kind in kinds for m in ms])
+        return cls(
+            list(picture),
+            width,
+            # Work is counted in the seconds that timed steps foresaw.
+            Costs(None if work_of is None else 1.0),
+            strings=strings,
+            round_size=min(PICTURE_STRINGS, strings),
+            picture=tuple(picture),
+            waiting=[(one.target, one.m) for one in every if one not in picture],
+            work_of=work_of,
+            doubling=doubling,
+        )
+
+    @property
+    def pictured(self) -> bool:
+        """Whether the first picture is complete, or what is missing was given up."""
+        return not any(self._is_fresh(c) for c in self._open() if c in self.picture)
+
+    @property
+    def open_waiting(self) -> list[tuple[str, int]]:
+        """Return kinds and m that were asked for and never begun, given up or not."""
+        return [*self.waiting, *self._given_up]
+
+    def lines(self) -> dict[str, int]:
+        """Return the steps at which each kind's line stands."""
+        return {kind: self.steps_of(kind) for kind in dict.fromkeys(c.target for c in self.conditions)}
+
+    def next(self, remaining: float | None) -> Chunk | None:
+        """Return the next chunk that fits into ``remaining`` seconds, or None when nothing is left."""
+        while True:
+            self._go_further(remaining)
+            condition = self._best()
+            if condition is None:
+                return None
+            chunk = self._chunk(condition)
+            need = self.predict(chunk) or 0.0  # nothing is known before the first chunk
+            fits = 1.0 if self.done(condition) or condition not in self.picture else _WORTH_BEGINNING
+            if remaining is None or fits * need <= remaining or not self._known:
+                return chunk
+            left = f"{max(remaining, 0):.0f} s were left"
+            self.close(condition, f"{need:.0f} s were needed for {chunk.strings} more, {left}")
+
+    def give_up(self, why: str) -> None:
+        """Close whatever is still open, and what has never begun."""
+        super().give_up(why)
+        steps = {kind: self.steps_of(kind) for kind, _ in self.waiting}
+        for kind, m in self.waiting:
+            self.skipped.append(Skipped(Condition(kind, m, steps[kind]), self.strings, why))
+        self._given_up += self.waiting
+        self.waiting.clear()
+
+    def close(self, condition: Condition, why: str) -> None:
+        """Give a condition up; a doubling that is not complete was nothing that was asked for."""
+        if any(one.m == condition.m for one in self._fewer(condition)):
+            self._closed.add(condition)
+        else:
+            super().close(condition, why)
+
+    @property
+    def planned(self) -> int:
+        """Return the number of strings still open."""
+        return super().planned + self.strings * len(self.waiting)
+
+    # Steps ---------------------------------------------------------------------------------------------
+
+    def levels(self, target: str) -> list[int]:
+        """Return the numbers of steps that a kind has had, rising."""
+        return sorted({c.steps for c in self.conditions if c.target == target})
+
+    def steps_of(self, target: str) -> int:
+        """Return the most steps at which a kind's whole line stands; before that, those it began with."""
+        levels = self.levels(target)
+        if not levels:
+            return self.picture[0].steps
+        asked = {c.m for c in self.conditions if c.target == target and c.steps == levels[0]}
+        for steps in reversed(levels[1:]):
+            own = {c.m for c in self._at(target, steps) if self.done(c) >= min(FOR_AN_INTERVAL, self.strings)}
+            if own >= asked:
+                return steps
+        return levels[0]
+
+    def _fewer(self, condition: Condition) -> list[Condition]:
+        return [c for c in self.conditions if c.target == condition.target and c.steps < condition.steps]
+
+    def _at(self, target: str, steps: int) -> list[Condition]:
+        return [c for c in self.conditions if c.target == target and c.steps == steps]
+
+    def _line(self, target: str) -> list[Condition]:
+        return self._at(target, self.steps_of(target))
+
+    def _half(self, condition: Condition) -> HalfLength | None:
+        known = self._known.get(condition)
+        if not isinstance(known, Reaches):
+            return None
+        return half_length(*known.arrays(), limit=max(known.reach) or 1)
+
+    def has_levelled(self, target: str) -> bool:
+        """Say whether doubling the steps moved no n50 of a kind by more than it is known."""
+        steps = self.steps_of(target)
+        for condition in self._at(target, steps):
+            after = self._half(condition)
+            before = self._half(Condition(target, condition.m, steps // 2))
+            # Beyond the lengths tried there is nothing that more steps could move.
+            if after is not None and after.value is not None and levelling(before, after) != "converged":
+                return False
+        return True
+
+    # What comes next -----------------------------------------------------------------------------------
+
+    def _open(self) -> list[Condition]:
+        """Return what may be served: a kind's line, and what it is to move to."""
+        return [c for c in super()._open() if c.steps >= self.steps_of(c.target)]
+
+    def _is_fresh(self, condition: Condition) -> bool:
+        return self.done(condition) < min(PICTURE_STRINGS, self.strings)
+
+    def _best(self) -> Condition | None:
+        """Return the condition to serve: what has too few strings, then where a round tells most."""
+        still = self._open()
+        fresh = [condition for condition in still if self._is_fresh(condition)]
+        if fresh or self.width is None or not still:
+            return next(iter(fresh), min(still, key=self.done, default=None))
+        return max(still, key=lambda condition: (self._worth(condition), -self.done(condition)))
+
+    def _go_further(self, remaining: float | None) -> None:
+        """Open more m, or twice the steps, where nothing that is open has too few strings."""
+        if any(self._is_fresh(condition) for condition in self._open()):
+            return
+        if self._take_waiting(remaining, for_a_line=True):
+            return
+        if self._is_rough():
+            return
+        if self._double(remaining):
+            return
+        self._take_waiting(remaining, for_a_line=False)
+
+    def _take_waiting(self, remaining: float | None, *, for_a_line: bool) -> bool:
+        """Open the first waiting condition that fits; those of kinds without three m, or any."""
+        for kind, m in self.waiting:
+            measured = {c.m for c in self.conditions if c.target == kind}
+            if for_a_line and len(measured) >= _FOR_A_LINE:
+                continue
+            condition = Condition(kind, m, self.steps_of(kind))
+            if self._fits([condition], remaining, 1.0):
+                self.waiting.remove((kind, m))
+                self.conditions.append(condition)
+                return True
+        return False
+
+    def _is_rough(self) -> bool:
+        """Say whether the first kind's slope, or its one n50, is wider than a picture should leave it."""
+        kind = self.conditions[0].target
+        line = self._kind(kind)
+        if not any(condition in line for condition in self._open()):
+            return False  # all its strings were run
+        if len(line) == 1:
+            return self._known[line[0]].standing(line[0].m).width() > _ROUGH
+        width = self.slope_width(kind)
+        return width is not None and width > _ROUGH
+
+    def _double(self, remaining: float | None) -> bool:
+        """Open twice the steps of the first kind that has not levelled off, if that fits as a whole."""
+        if not self.doubling or remaining is None:
+            return False
+        for kind in dict.fromkeys(condition.target for condition in self.conditions):
+            steps = self.steps_of(kind)
+            if steps != self.levels(kind)[-1] or 2 * steps > _MOST_STEPS or self.has_levelled(kind):
+                continue
+            line = [c for c in self._at(kind, steps) if self.done(c)]
+            more = [Condition(kind, c.m, 2 * steps) for c in line]
+            if more and self._fits(more, remaining, _ROOM):
+                self.conditions += more
+                self._slope_due.discard(kind)
+                return True
+        return False
+
+    def _fits(self, conditions: list[Condition], remaining: float | None, share: float) -> bool:
+        if remaining is None:
+            return True
+        needs = [self.predict(self._chunk(condition)) or 0.0 for condition in conditions]
+        return sum(needs) <= share * remaining
+
+    def _work(self, chunk: Chunk) -> float:
+        return super()._work(chunk) if self.work_of is None else self.work_of(chunk)

@@ -1,20 +1,26 @@
 """Cells of a decoder: where token t has the largest score w_t . h + b_t, and whether it has it anywhere.
 
-Let S be the set the hidden states may lie in, f_s(h) = w_s . h + b_s, and L the largest |f_s(h)| over all
-tokens and all of S. A number below `RESOLUTION` * L is lost when scores are held in float32, so verdicts are
-given at that resolution, which has no units. Token t is
+Let S be the set the hidden states may lie in and f_s(h) = w_s . h + b_s. Of a score that is made of terms of
+size a, what is below `RESOLUTION` * a is lost in float32, so verdicts are given at that resolution, which has
+no units: a is that of the scores which are compared, whatever other rows and biases the head has. Token t is
 
 reachable
-    if f_t(h) - f_s(h) > RESOLUTION * L for every other s at some h in S (the witness);
+    if f_t(h) - f_s(h) > RESOLUTION * a_s(h) for every other s at some h in S (the witness), with a_s(h) the
+    larger of sum_i |w_ti h_i| + |b_t| and the same of s;
 tie-only
     if it is not, but is level with the best at some h in S where the tokens are not all level:
-    f_t(h) - f_s(h) >= -`TIE` * m for every s, where m = f_t(h) - mean_s f_s(h) > RESOLUTION * L. Without
-    the last condition h = 0 would make every token of a head without bias tie. In such a head, with 0
-    inside S, reachable tokens are the vertices of the convex hull of the rows, tie-only ones its other
-    boundary points (and vertices that are rows of several tokens), unreachable ones its inner points;
+    f_t(h) - f_s(h) >= -`TIE` * m for every s, where m = f_t(h) - mean_s f_s(h) > RESOLUTION * L, with L the
+    largest |f_s(h)| over all of S; mean and L are those of ordinary tokens, whose largest |score| is at most
+    2^10 times the median one. Without the last condition h = 0 would make every token of a head without bias
+    tie. In such a head, with 0 inside S, reachable tokens are the vertices of the convex
+    hull of the rows, tie-only ones its other boundary points (and vertices that are rows of several tokens),
+    unreachable ones its inner points;
 unreachable
     otherwise. The certificate is a convex combination of other tokens, sum_s p_s f_s, that stays within
-    RESOLUTION * L of f_t or above it on all of S: the largest of the f_s is then never clearly below f_t.
+    RESOLUTION * A of f_t or above it on all of S: the largest of the f_s is then never clearly below f_t. A
+    is the larger of the largest |f_t| over S and of sum_s p_s (the largest |f_s| over S);
+undetermined
+    where neither is shown, or a solver gave no answer.
 
 Grivas, Bogoychev and Lopez (2022), "Low-rank softmax can have unargmaxable classes in theory but rarely in
 practice", solve a linear program per token over a box of fixed size. Here the set is named by the caller,
@@ -27,7 +33,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import optimize
 
 from lmreach.errors import InputError, problem
@@ -46,12 +52,17 @@ __all__ = [
     "bounded_head",
     "bounding_box",
     "certified_bound",
+    "compared_size",
     "highest",
     "largest_score",
+    "largest_scores",
     "least_distance",
     "log_share_without",
     "nearest_row",
+    "ordinary",
     "reach_by_lp",
+    "share_of",
+    "sum_of_terms",
     "tie_region",
     "top_margin",
 ]
@@ -62,6 +73,8 @@ TIE = 2.0**-19
 _FLOOR = (
     2.0**-10
 )  # how near to infinity a tie may lie, in units of the bias (whole space with a head bias only)
+_ORDINARY = 2.0**10
+_INFEASIBLE = 2  # scipy's status
 _CUTS = 400  # tangent planes that may stand for an ellipsoid in the reference solver
 
 Rows = Float[np.ndarray, "V d"]
@@ -118,7 +131,7 @@ class TokenReach:
         See the module.
     margin, bound
         Best smallest lead over the other tokens that was found, and what no hidden state of the set can
-        exceed; both as a share of L.
+        exceed; both as a share of A. Infinite, with their signs, where the solver gave no answer.
     witness
         Hidden state of shape (d,) that proves ``reachable`` or ``tie-only``, else None.
     weights
@@ -172,10 +185,25 @@ def highest(normals: Float[np.ndarray, "k d"], region: Box | Ellipsoid) -> Float
     return np.asarray(normals @ region.center + np.linalg.norm(normals * region.axes, axis=1))
 
 
+def largest_scores(rows: Rows, bias: Bias, region: Box | Ellipsoid) -> Bias:
+    """Return the largest |score| of each token over the region, shape (V,)."""
+    up, down = highest(rows, region) + bias, highest(-rows, region) - bias
+    return np.asarray(np.maximum(up, down))
+
+
 def largest_score(rows: Rows, bias: Bias, region: Box | Ellipsoid) -> float:
     """Return L, the largest |score| over tokens and region."""
-    up, down = highest(rows, region) + bias, highest(-rows, region) - bias
-    return float(np.maximum(up, down).max())
+    return float(largest_scores(rows, bias, region).max())
+
+
+def ordinary(largest: Bias) -> Bool[np.ndarray, " V"]:
+    """Return which tokens have a largest |score| of at most 2^10 times the median of those above 0."""
+    return np.asarray(largest <= _ORDINARY * np.median(largest[largest > 0]))
+
+
+def sum_of_terms(rows: Rows, bias: Bias, point: Float[np.ndarray, " d"]) -> Bias:
+    """Return sum_i |w_i h_i| + |b| of each token: what the rounding of its score is relative to."""
+    return np.asarray(np.abs(rows) @ np.abs(point) + np.abs(bias))
 
 
 def bounded_head(rows: Rows, bias: Bias, region: Region) -> BoundedHead:
@@ -215,15 +243,28 @@ def tie_region(region: Box | Ellipsoid, *, lifted: bool) -> Box | Ellipsoid:
 
 
 def certified_bound(token: int, weights: Bias, head: BoundedHead) -> float:
-    """Return what the convex weights prove: no lead of ``token`` over the others exceeds this share of L.
+    """Return what the convex weights prove: no lead of ``token`` over the others exceeds this share of A.
 
     The smallest lead is at most the weighted mean lead, whose maximum over the region is closed form.
     """
     rest = weights / weights.sum()
     row = head.rows[token] - rest @ head.rows
     offset = head.bias[token] - rest @ head.bias
-    size = largest_score(head.rows, head.bias, head.region)
-    return float(highest(row[None], head.region)[0] + offset) / size
+    lead = float(highest(row[None], head.region)[0] + offset)
+    return share_of(lead, compared_size(token, weights, head))
+
+
+def compared_size(token: int, weights: Bias, head: BoundedHead) -> float:
+    """Return A, the size of the scores that a combination compares with the token's."""
+    largest = largest_scores(head.rows, head.bias, head.region)
+    return float(max(largest[token], weights @ largest / weights.sum()))
+
+
+def share_of(value: float, size: float) -> float:
+    """Return value / size; where all that is compared is 0, so is the share."""
+    if size > 0:
+        return value / size
+    return 0.0 if value == 0 else math.copysign(math.inf, value)
 
 
 def least_distance(
@@ -262,31 +303,52 @@ def reach_by_lp(token: int, rows: Rows, bias: Bias, region: Region) -> TokenReac
     """
     _check(token, rows, bias, region)
     head = bounded_head(rows, bias, region)
-    size = largest_score(head.rows, head.bias, head.region)
-    leads = np.delete(head.rows[token] - head.rows, token, axis=0) / size
-    offsets = np.delete(head.bias[token] - head.bias, token) / size
-    u, _, prices = _best(leads, offsets, np.ones(len(leads)), np.zeros(leads.shape[1]), head.region)
-    weights = np.insert(np.maximum(prices, 0.0), token, 0.0)
-    margin, bound = float((leads @ u + offsets).min()), certified_bound(token, weights, head)
-    if margin > RESOLUTION:
-        return TokenReach(token, "reachable", margin, bound, head.hidden(u), None)
-    if bound > RESOLUTION:
+    # The solver sees scores in units of ordinary ones: a row or bias far above them does not set the unit.
+    largest = largest_scores(head.rows, head.bias, head.region)
+    unit = float(largest[ordinary(largest)].max())
+    leads = np.delete(head.rows[token] - head.rows, token, axis=0) / unit
+    offsets = np.delete(head.bias[token] - head.bias, token) / unit
+    found = _best(leads, offsets, np.ones(len(leads)), np.zeros(leads.shape[1]), head.region)
+    if found is None or found.u is None:
+        return TokenReach(token, "undetermined", -math.inf, math.inf, None, None)
+    weights = np.insert(np.maximum(found.prices, 0.0), token, 0.0)
+    if not weights.any():
+        return TokenReach(token, "undetermined", -math.inf, math.inf, None, None)
+    gaps, bound = leads @ found.u + offsets, certified_bound(token, weights, head)
+    margin = share_of(float(gaps.min()) * unit, compared_size(token, weights, head))
+    terms = sum_of_terms(head.rows, head.bias, found.u)
+    if (gaps * unit > RESOLUTION * np.maximum(np.delete(terms, token), terms[token])).all():
+        return TokenReach(token, "reachable", margin, bound, head.hidden(found.u), None)
+    if not bound <= RESOLUTION:
         return TokenReach(token, "undetermined", margin, bound, None, weights)
-    tie = _tie(token, head, size)
-    verdict: Verdict = "unreachable" if tie is None else "tie-only"
-    return TokenReach(token, verdict, margin, bound, tie, weights)
+    tie = _tie(token, head, unit)
+    if tie is None:
+        return TokenReach(token, "undetermined", margin, bound, None, weights)
+    verdict: Verdict = "unreachable" if tie.u is None else "tie-only"
+    return TokenReach(token, verdict, margin, bound, tie.u, weights)
 
 
-def _tie(token: int, head: BoundedHead, size: float) -> Float[np.ndarray, " d"] | None:
-    """Return where the token is level with the best though not all tokens are level, or None."""
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """A solver's answer: a point (None: there is none), and the prices of the constraints."""
+
+    u: Float[np.ndarray, " e"] | None
+    prices: Bias
+
+
+def _tie(token: int, head: BoundedHead, size: float) -> _Solved | None:
+    """Return where the token is level with the best though not all tokens are level; None: no answer."""
     leads, offsets = (head.rows[token] - head.rows) / size, (head.bias[token] - head.bias) / size
-    mean, mean_offset = leads.mean(axis=0), float(offsets.mean())
+    usual = ordinary(largest_scores(head.rows, head.bias, head.region))
+    mean, mean_offset = leads[usual].mean(axis=0), float(offsets[usual].mean())
     region = tie_region(head.region, lifted=head.lifted)
     rows, levels = leads + TIE * mean, offsets + TIE * mean_offset
-    u, feasible, _ = _best(rows, levels, np.zeros(len(rows)), mean, region)
-    if not feasible or float(mean @ u) + mean_offset <= RESOLUTION:
-        return None
-    return np.asarray(u[:-1] / u[-1]) if head.lifted else u
+    found = _best(rows, levels, np.zeros(len(rows)), mean, region)
+    if found is None or found.u is None:
+        return found
+    if float(mean @ found.u) + mean_offset <= RESOLUTION:
+        return _Solved(None, found.prices)
+    return _Solved(found.u[:-1] / found.u[-1] if head.lifted else found.u, found.prices)
 
 
 def _best(
@@ -295,10 +357,10 @@ def _best(
     takes: Bias,
     objective: Float[np.ndarray, " d"],
     region: Box | Ellipsoid,
-) -> tuple[Float[np.ndarray, " d"], bool, Bias]:
+) -> _Solved | None:
     """Maximise objective.u + delta with leads @ u + offsets >= takes * delta over the region.
 
-    Returns u, whether there is any, and the prices of the constraints.
+    None where the solver gave no answer: that there is no such u is one, that it gave up is none.
     """
     middle, half = _frame(region)
     # Coordinates of the unit cube: the solver's tolerances then mean the same in every unit.
@@ -318,7 +380,7 @@ def _best(
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
         if found.status != 0:
-            return middle, False, np.zeros(len(leads))
+            return _Solved(None, np.zeros(len(leads))) if found.status == _INFEASIBLE else None
         solution = np.asarray(found.x)
         v, prices = solution[:-1], -found.ineqlin.marginals[: len(leads)]
         length = float(np.linalg.norm(v))
@@ -327,7 +389,7 @@ def _best(
         cuts.append(v / length)
     if isinstance(region, Ellipsoid):
         v = v / max(1.0, length)
-    return middle + half * v, True, prices
+    return _Solved(middle + half * v, prices)
 
 
 def _frame(region: Box | Ellipsoid) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:

@@ -289,3 +289,16 @@ def test_a_bias_in_many_dimensions(which: int, rng) -> None:
     assert found.counts["undetermined"] <= 1
     assert min(found.counts["reachable"], found.counts["unreachable"]) > 10
     check_proofs(found, rows, bias, region)
+
+
+def test_a_bias_far_below_the_others_changes_no_verdict(rng) -> None:
+    """One bias of -10^9 among 200 made all the others "tie-only": 41 that lead and 158 that never do."""
+    rows = rng.normal(size=(200, 3)).astype(np.float32).astype(np.float64)
+    bias = (1e-3 * rng.normal(size=200)).astype(np.float32).astype(np.float64)
+    for region in regions(3)[1:3]:
+        far = reachability(decoder(rows, np.append(bias[:-1], -1e9)), region).verdicts
+        alone = reachability(decoder(rows[:-1], bias[:-1]), region).verdicts
+        assert list(far[:-1]) == list(alone)
+        assert far[-1] == "unreachable"
+        assert alone.count("reachable") == 41
+        assert alone.count("unreachable") == 158

@@ -26,8 +26,8 @@ def settle_by_direction(setting: Setting, rows: Int[np.ndarray, " n"]) -> list[L
 def _settle_block(setting: Setting, block: Int[np.ndarray, " n"]) -> list[Lead]:
     scores, verdicts = setting.scores, setting.verdicts
     states = setting.direction_states(torch.from_numpy(block))
-    lead, padded = scores.judged(block, states)
-    won = lead > scores.rounding(states)
+    lead, sure, padded = scores.judged(block, states)
+    won = sure > 0
     for row, value in zip(block[won].tolist(), lead[won].tolist(), strict=True):
         verdicts.settle(row, "reachable", "direction", value)
     verdicts.padded += int(padded[won].sum())

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from lmreach.experiments.reach.rows import BoundedRows
 from lmreach.experiments.reach.whitening import Lead
-from lmreach.maths.cells import highest
+from lmreach.maths.cells import highest, largest_score, largest_scores, share_of
 from lmreach.maths.supports import Box, Ellipsoid
 
 __all__ = ["UnreachableProof", "unreachable_proof"]
@@ -23,11 +23,13 @@ class UnreachableProof:
     ids, weights
         Other tokens and their weights, at least 0.
     uniform
-        Weight spread evenly over all distinct rows. For ``unreachable`` it is above 0: where the token
-        ties with all of ``ids`` it then ties with every token. 0 for ``tie-only``. All weights sum to 1.
+        Weight spread evenly over all distinct rows of ordinary size (`lmreach.maths.cells.ordinary`). For
+        ``unreachable`` it is above 0: where the token ties with all of ``ids`` it then ties with all of
+        these. 0 for ``tie-only``. All weights sum to 1.
     bound
-        What they prove, checked in float64: no lead exceeds this share of the largest |score|. (On all of
-        space with a head bias, ``unreachable``: the same, unless the bias is below 2^-10 of the scores.)
+        What they prove, checked in float64: no lead exceeds this share of the scores compared, the larger of
+        the token's largest |score| and that of the combination, token by token. (On all of space with a head
+        bias, ``unreachable``: the same, unless the bias is below 2^-10 of the scores.)
     """
 
     ids: Int[np.ndarray, " r"]
@@ -54,7 +56,7 @@ def unreachable_proof(
     weights
         Of the lead's rivals, on any scale.
     mean
-        Weight of the mean of all rows, on the same scale.
+        Weight of the mean of ordinary rows, on the same scale.
     region
         Over which the combination is to be at least as large.
     """
@@ -68,5 +70,8 @@ def unreachable_proof(
     bias = head.bias[chosen].double().cpu().numpy()
     normal = rows[-1] - share @ rows[:-1] - uniform * head.mean_row
     offset = bias[-1] - share @ bias[:-1] - uniform * head.mean_bias
-    bound = (float(highest(normal[None], region)[0]) + float(offset)) / head.size
+    largest = largest_scores(rows, bias, region)
+    even = largest_score(head.mean_row[None], np.array([head.mean_bias]), region)
+    size = max(float(largest[-1]), float(share @ largest[:-1]) + uniform * even)
+    bound = share_of(float(highest(normal[None], region)[0]) + float(offset), size)
     return UnreachableProof(ids[rivals], share, uniform, bound)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lmreach.maths.cells import Region, WholeSpace, bounding_box, largest_score
+from lmreach.maths.cells import Region, WholeSpace, bounding_box, largest_scores, ordinary
 from lmreach.maths.supports import Box, Ellipsoid
 
 __all__ = ["BoundedRows", "DistinctRows", "bounded_rows", "distinct_rows"]
@@ -71,16 +71,19 @@ class BoundedRows:
         Where hidden states, or lifted ones, may lie.
     lifted
         Whether all of space was brought into a box by a factor of the bias.
+    ordinary
+        Which rows are of ordinary size, see `lmreach.maths.cells.ordinary`; shape (U,).
     size
-        Largest |score| over the region.
+        Largest |score| over the region, of ordinary rows.
     mean_row, mean_bias
-        Over all rows, float64.
+        Over ordinary rows, float64.
     """
 
     rows: Float[Tensor, "U e"]
     bias: Float[Tensor, " U"]
     region: Box | Ellipsoid
     lifted: bool
+    ordinary: Bool[np.ndarray, " U"]
     size: float
     mean_row: Float[np.ndarray, " e"]
     mean_bias: float
@@ -103,10 +106,23 @@ def bounded_rows(rows: Float[Tensor, "U d"], bias: Float[Tensor, " U"], region: 
 def _measured(
     rows: Float[Tensor, "U e"], bias: Float[Tensor, " U"], region: Box | Ellipsoid, *, lifted: bool
 ) -> BoundedRows:
-    """Add the largest |score|, and the mean row and bias, in float64."""
-    size, total = 0.0, np.zeros(rows.shape[1])
-    for some, own in zip(rows.split(_CHUNK), bias.split(_CHUNK), strict=True):
-        part = some.double().cpu().numpy()
-        size = max(size, largest_score(part, own.double().cpu().numpy(), region))
-        total += part.sum(axis=0)
-    return BoundedRows(rows, bias, region, lifted, size, total / len(rows), float(bias.double().mean()))
+    """Add the largest |score|, and the mean row and bias, of ordinary rows in float64."""
+    pairs = list(zip(rows.split(_CHUNK), bias.split(_CHUNK), strict=True))
+    largest = np.concatenate([largest_scores(*_float64(*pair), region) for pair in pairs])
+    usual = ordinary(largest)
+    kept = usual.astype(np.float64)
+    total, total_bias, start = np.zeros(rows.shape[1]), 0.0, 0
+    for pair in pairs:
+        some, own = _float64(*pair)
+        part = kept[start : start + len(some)]
+        total, total_bias, start = total + part @ some, total_bias + float(part @ own), start + len(some)
+    count = kept.sum()
+    return BoundedRows(
+        rows, bias, region, lifted, usual, float(largest[usual].max()), total / count, total_bias / count
+    )
+
+
+def _float64(
+    rows: Float[Tensor, "n e"], bias: Float[Tensor, " n"]
+) -> tuple[Float[np.ndarray, "n e"], Float[np.ndarray, " n"]]:
+    return rows.double().cpu().numpy(), bias.double().cpu().numpy()

@@ -56,8 +56,8 @@ def _look(setting: Setting, tried: list[Tried]) -> list[Lead]:
     x = torch.from_numpy(np.array([x for _, x in tried]))
     states = setting.states(x, torch.ones(len(x), dtype=torch.float64)).float()
     near = scores.nearest(rows, states)
-    slack = scores.rounding(states)
-    won: Bool[np.ndarray, " n"] = near.leads[:, 0] > slack
+    slack = scores.rounding(rows, near.rivals, states)
+    won: Bool[np.ndarray, " n"] = np.asarray((near.leads > slack).all(axis=1))
     still = []
     for k in np.flatnonzero(~won).tolist():
         lead, at = tried[k]
@@ -67,7 +67,7 @@ def _look(setting: Setting, tried: list[Tried]) -> list[Lead]:
             continue
         # Rounding is all that stands against it in float32.
         exact = scores.nearest(rows[k : k + 1], states[k : k + 1].double())
-        if exact.leads[0, 0] > RESOLUTION * setting.head.size * setting.shrink:
+        if (exact.leads[0] > RESOLUTION * scores.terms(int(rows[k]), exact.rivals[0], states[k])).all():
             won[k] = True
         elif lead.add(exact.rivals[0], np.empty((0, len(at)))):
             still.append(lead)
@@ -82,7 +82,7 @@ def _look(setting: Setting, tried: list[Tried]) -> list[Lead]:
 def _confirm(setting: Setting, rows: Int[np.ndarray, " n"], states: Float[Tensor, "n h"]) -> None:
     """Settle tokens whose states the model's own head agrees with."""
     verdicts = setting.verdicts
-    lead, padded = setting.scores.judged(rows, states)
+    lead, _, padded = setting.scores.judged(rows, states)
     for k, row in enumerate(rows.tolist()):
         if lead[k] > 0:
             verdicts.settle(row, "reachable", "separation", float(lead[k]))

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -128,7 +128,8 @@ def setting_of(
     """Bound and whiten a head of at least two distinct rows."""
     bias = scores.bias
     head = bounded_rows(scores.rows, bias, region)
-    frame = frame_of(head.rows, head.bias, head.region)
+    frame = frame_of(head.rows, head.bias, head.region, head.ordinary)
+    scores = replace(scores, ordinary=torch.from_numpy(head.ordinary).to(scores.rows.device))
     shrink = 1.0 if frame.projective else _shrink(scores.judge, head.size)
     bias_range = float(bias.max() - bias.min())
     return Setting(head, frame, scores, verdicts, shrink, bias_range, over, on_progress)

@@ -27,7 +27,7 @@ def settle_ties(setting: Setting, stuck: dict[int, UnreachableProof]) -> None:
     """
     head, verdicts = setting.head, setting.verdicts
     region = tie_region(head.region, lifted=head.lifted)
-    frame = frame_of(head.rows, head.bias, region) if head.lifted else setting.frame
+    frame = frame_of(head.rows, head.bias, region, head.ordinary) if head.lifted else setting.frame
     place = {int(token_id): row for row, token_id in enumerate(setting.scores.ids)}
     leads = [
         Lead(row, True, np.array([place[i] for i in proof.ids.tolist()]), frame.fixed_planes())

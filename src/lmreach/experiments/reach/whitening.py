@@ -41,8 +41,8 @@ class WhiteningFrame:
     projective
         Whether x has the factor of the bias as its last coordinate.
     mean, whiten
-        Mean of the (row, offset) pairs over live coordinates, and P with P P' = C^-1; x = P y turns
-        whitened y into coordinates. float64, shapes (k,) or (k + 1,) and square.
+        Mean of the (row, offset) pairs of ordinary rows over live coordinates, and P with P P' = C^-1;
+        x = P y turns whitened y into coordinates. float64, shapes (k,) or (k + 1,) and square.
     """
 
     rows: Float[Tensor, "V d"]
@@ -117,9 +117,12 @@ class WhiteningFrame:
 
 
 def frame_of(
-    rows: Float[Tensor, "V d"], bias: Float[Tensor, " V"], region: Box | Ellipsoid
+    rows: Float[Tensor, "V d"],
+    bias: Float[Tensor, " V"],
+    region: Box | Ellipsoid,
+    ordinary: Bool[np.ndarray, " V"],
 ) -> WhiteningFrame:
-    """Whiten a head on a bounded region; two passes over the rows, in float64."""
+    """Whiten a head on a bounded region by its ordinary rows; two passes over them, in float64."""
     center, half = torch.from_numpy(np.array(_center(region))), torch.from_numpy(_half(region))
     varies = (rows != rows[0]).any(dim=0).cpu()
     live = torch.nonzero((half > 0) & varies)[:, 0]
@@ -130,7 +133,7 @@ def frame_of(
             [chunk[:, fixed].double() @ center[fixed] for chunk in rows.cpu().split(_CHUNK)]
         )
     projective = bool((offsets != offsets[0]).any()) or not _holds_zero(region, live.numpy())
-    mean, covariance = _moments(rows, offsets, live, projective)
+    mean, covariance = _moments(rows, offsets, live, projective, torch.from_numpy(np.flatnonzero(ordinary)))
     scale = covariance.diagonal().sqrt()
     scale = torch.where(scale > 0, scale, torch.ones_like(scale))
     correlation = covariance / scale / scale[:, None] + _RIDGE * torch.eye(len(scale), dtype=torch.float64)
@@ -217,16 +220,19 @@ def _pairs(
 
 
 def _moments(
-    rows: Float[Tensor, "V d"], offsets: Float[Tensor, " V"], live: Int[Tensor, " k"], projective: bool
+    rows: Float[Tensor, "V d"],
+    offsets: Float[Tensor, " V"],
+    live: Int[Tensor, " k"],
+    projective: bool,
+    tokens: Int[Tensor, " n"],
 ) -> tuple[Float[Tensor, " x"], Float[Tensor, "x x"]]:
-    size, count = len(live) + projective, len(rows)
+    size, count = len(live) + projective, len(tokens)
     total, square = torch.zeros(size, dtype=torch.float64), torch.zeros(size, size, dtype=torch.float64)
-    chunks = torch.arange(count).split(_CHUNK)
-    for tokens in chunks:
-        total += _pairs(rows, offsets, live, projective, tokens).sum(0)
+    for some in tokens.split(_CHUNK):
+        total += _pairs(rows, offsets, live, projective, some).sum(0)
     mean = total / count
-    for tokens in chunks:
-        pairs = _pairs(rows, offsets, live, projective, tokens) - mean
+    for some in tokens.split(_CHUNK):
+        pairs = _pairs(rows, offsets, live, projective, some) - mean
         square += pairs.T @ pairs
     return mean, square / count
 

@@ -1,6 +1,7 @@
 """lmreach: which outputs a causal language model can be made to produce, how many, and how long.
 
-Importing this package imports neither torch nor transformers: public names load on first use. Every command
+Importing this package imports neither torch nor transformers: public names load on first use. It sets
+``GOMP_SPINCOUNT`` in the environment where nobody has set how idle OpenMP threads wait. Every command
 of the command line is one of these functions::
 
     study = lmreach.study("builtin:verse", budget="2m")
@@ -8,6 +9,7 @@ of the command line is one of these functions::
     study.plot(), study.to_pandas()
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +106,19 @@ _PUBLIC = {
     "targets": "lmreach.runs.targets",
     "verify": "lmreach.runs.certificates.call",
 }
+
+
+def _let_idle_threads_sleep() -> None:
+    """Bound how long an OpenMP thread spins while it waits for the others.
+
+    GNU's OpenMP spins for milliseconds; where other programs run, the thread that is waited for has no core
+    meanwhile, and a step took up to 40 times as long (docs/benchmarks.md). It is read as torch is loaded.
+    """
+    if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
+        os.environ["GOMP_SPINCOUNT"] = "3000"
+
+
+_let_idle_threads_sleep()
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604
 

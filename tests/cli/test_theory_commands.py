@@ -74,7 +74,7 @@ def test_support_feeds_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path
     [
         (("bounds", "builtin:random", "--support", "none"), "none"),
         (("bounds", "builtin:random", "--vector-dtype", "float61"), "float61"),
-        (("bounds", "builtin:random", "--dtype", "int8"), "'int8'"),
+        (("bounds", "builtin:random", "--dtype", "int8"), "got int8"),
         (("bounds", "--width", "8", "--vocab", "9", "--dtype", "int9"), "int8"),
         (("bounds", "--width", "8"), "--vocab"),
         (("bounds", "builtin:random", "--width", "8"), "leave one out"),

@@ -95,4 +95,4 @@ def test_a_census_of_no_block_is_none(llama):
     with pytest.raises(PassStopped):
         census_section(llama, budget_s=100.0, stop=lambda: True)
     counted = census_section(llama, budget_s=100.0)
-    assert counted["tokens"][0]["prompts"] == 64
+    assert counted.tokens[0].prompts == 64

@@ -1,7 +1,9 @@
 """A census as a run: the same result whether stopped or not, and a folder that says what it holds."""
 
+import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -84,9 +86,13 @@ def test_a_grid_beyond_the_budget_is_refused_before_a_folder_is_made(tmp_path: P
     assert not (tmp_path / "run").exists()
 
 
-def test_a_study_gets_a_section_within_its_budget(random_model: LoadedModel) -> None:
-    section = census_section(random_model, budget_s=0.0, n=3)
-    (entry,) = section.tokens
+def test_a_study_gets_a_section_within_its_budget(
+    random_model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = itertools.count()
+    with monkeypatch.context() as slow:  # a second for every look at the clock, some ten in a block
+        slow.setattr(census, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+        (entry,) = census_section(random_model, budget_s=20.0, n=3).tokens
     assert entry.prompts == 128, "one block at least"
     assert entry.lengths[0].chao1 is not None
     full = census_section(random_model, budget_s=600.0, n=2).tokens[0]

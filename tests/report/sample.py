@@ -14,6 +14,7 @@ from lmreach.results.limits import Limit
 from lmreach.results.run import Model, NotDone, Provenance
 from lmreach.results.study import (
     Accessibility,
+    BySteps,
     Cliff,
     EndedEarly,
     Example,
@@ -21,6 +22,7 @@ from lmreach.results.study import (
     Extrapolated,
     Information,
     Known,
+    Level,
     Precision,
     Ratio,
     SearchRecord,
@@ -93,14 +95,29 @@ def study() -> StudyResults:
     )
 
 
+def _stepped(entry: Accessibility) -> dict[str, Any]:
+    """Return what an entry says of the steps behind it."""
+    return {
+        "max_steps": 300,
+        "steps_taken": (280, 300),
+        "cut": 1,
+        "by_steps": BySteps(steps=(4, 300), n50=(1.0, 8.0), low=(0.5, 7.0), high=(2.0, 9.0)),
+        "levels": (Level(steps=150, strings=entry.strings, n50=entry.n50),),
+        "levelling": "still growing",
+    }
+
+
 def known_well() -> StudyResults:
     """The same study with what later versions record beside it: information, falls, precision, search."""
     results = study()
     entries = tuple(
-        entry.model_copy(update={"information": _information(), "cliff": _cliff(), "still_growing": 3})
+        entry.model_copy(
+            update={"information": _information(), "cliff": _cliff(), "still_growing": 3, **_stepped(entry)}
+        )
         for entry in results.accessibility
     )
-    slopes = tuple(one.model_copy(update=_line(one)) for one in results.slopes)
+    steps = {"steps_taken": (280, 300)}
+    slopes = tuple(one.model_copy(update={**_line(one), **steps}) for one in results.slopes)
     numbers = (
         Known(what="n50", target="random", m=1, relative_width=0.23, known=False),
         Known(what="n50", target="self", m=1, relative_width=None, known=False),

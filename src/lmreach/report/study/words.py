@@ -79,6 +79,7 @@ def headline(results: AnyResults) -> list[str]:
         *protocol_notes(results),
         *_first_vector(results),
         *_further(results),
+        *_steps(results),
         *_cut_short(results),
         *_limit(results),
     ]
@@ -191,6 +192,37 @@ def _further(results: AnyResults) -> list[str]:
     return said + [
         f"How much a further vector adds in {join(k)} is not known: {why}." for why, k in unknown.items()
     ]
+
+
+_LEVELLED = {
+    "converged": "twice the steps had moved n50 by less than its interval (converged)",
+    "still growing": "n50 was still growing with the steps",
+    "not tested": "whether more steps would reach further was not tested",
+}
+
+
+def _steps(results: AnyResults) -> list[str]:
+    """Say after how many steps the lengths stand, whether they had levelled off, and what was cut."""
+    said = []
+    for target in reading.targets(results):
+        own = [e for e in reading.of_target(reading.entries(results), target) if e.max_steps is not None]
+        if not own:
+            continue
+        steps = join([str(one) for one in sorted({e.max_steps for e in own if e.max_steps is not None})])
+        verdicts = {e.levelling for e in own}
+        worst = next((one for one in ("still growing", "not tested") if one in verdicts), "converged")
+        said.append(f"Lengths in {tokens_of(target)} are after {steps} steps a string; {_LEVELLED[worst]}.")
+    for e in reading.entries(results):
+        if e.cut and e.steps_taken is not None:
+            said.append(
+                f"Time was up for {e.cut} of {e.strings} {e.target} strings at m\u00a0=\u00a0{e.m}, "
+                f"after {e.steps_taken[0]} steps: they count as they stood, as lower bounds."
+            )
+    for line in reading.slopes(results):
+        if line.steps_taken is not None and line.steps_taken[0] < line.steps_taken[1]:
+            least, most = line.steps_taken
+            said.append(f"The line of {line.target} targets goes through points of {least} to {most} steps.")
+    return said
 
 
 def _cut_short(results: AnyResults) -> list[str]:

@@ -46,7 +46,7 @@ def test_trials_of_machines_that_found_other_starts_have_the_same_keys(
 ) -> None:
     """So the inputs that starts are drawn from are the same; only how long the starts are is not."""
     first = run_study(ONE, tmp_path / "first").folder
-    monkeypatch.setattr(search, "find_start", lambda *_, **__: StartScale(scale, {}, {}))
+    monkeypatch.setattr(search, "find_start", lambda *_, **__: StartScale(scale, 1, {scale: (1,)}))
     second = run_study(ONE, tmp_path / "second").folder
     (version, ours), (_, theirs) = ledger(first), ledger(second)
     assert version == RECORD_VERSION

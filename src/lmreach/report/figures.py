@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 from lmreach.files import check_place, write_whole
+from lmreach.report.cells.map import save_cell_map
+from lmreach.report.cells.ranks import rank_figure
 from lmreach.report.census.section import census_figures
 from lmreach.report.copying.section import copying_figures
 from lmreach.report.kit import reading
@@ -14,7 +16,7 @@ from lmreach.results import AnyResults, CensusResults, CopyResults, StudyResults
 
 
 def figures(results: AnyResults) -> list[Figure]:
-    """Return the figures there are data for: n50 against m, accessibility per kind, census, copying."""
+    """Return the figures there are data for: n50 by m, accessibility per kind, census, cells, copying."""
     if isinstance(results, CensusResults):
         return census_figures(results.census)
     if isinstance(results, CopyResults):
@@ -23,7 +25,9 @@ def figures(results: AnyResults) -> list[Figure]:
     first = growth(results)
     counted = [] if results.census is None else census_figures(results.census)
     copies = [] if results.copying is None else copying_figures(results.copying, reading.limits(results))
-    return ([first] if first else []) + curves(results) + counted + copies
+    ranks = rank_figure(results.cells.shares) if results.cells and results.cells.shares else None
+    cells = [] if ranks is None else [ranks]
+    return ([first] if first else []) + curves(results) + counted + cells + copies
 
 
 def curves(results: StudyResults) -> list[Figure]:
@@ -56,4 +60,6 @@ def save_figures(results: AnyResults, folder: Path) -> list[Path]:
         write_whole(drawn, svg(figure.wide))
         write_whole(picture, png(figure.wide))
         written += [drawn, picture]
+    if isinstance(results, StudyResults) and results.cells is not None and results.cells.map is not None:
+        written += save_cell_map(results.cells.map, folder)
     return written

@@ -212,7 +212,7 @@ def _cells(count: int) -> str:
 
 def _mass(singles: int, samples: int) -> str:
     # Without a cell hit once the estimate is 0, which says no more than "less than one in N".
-    return f"about {100 * singles / samples:.2g} %" if singles else f"under {100 / samples:.1g} %"
+    return f"about {_percent(singles / samples)} %" if singles else f"under {100 / samples:.1g} %"
 
 
 def _rank_plot(shares: CellShares) -> tuple[dict[str, float], ...]:
@@ -237,3 +237,8 @@ def _rank_plot(shares: CellShares) -> tuple[dict[str, float], ...]:
         }
         for k in kept
     )
+
+
+def _percent(share: float) -> str:
+    """Write a percentage with two significant figures, and 100 as 100."""
+    return f"{100 * share:.2g}" if 100 * share < 99.5 else f"{100 * share:.0f}"

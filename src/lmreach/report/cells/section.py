@@ -11,7 +11,7 @@ from markupsafe import Markup
 from lmreach.report.cells.map import cell_map_svg, describe_map
 from lmreach.report.cells.ranks import rank_figure
 from lmreach.report.kit.drawing import Figure
-from lmreach.report.kit.format import interval, number, percent, plain
+from lmreach.report.kit.format import hundredths, interval, number, percent, plain
 from lmreach.report.kit.table import Cell, Column, Row, Table
 from lmreach.results.cells import CellLimit, CellMap, Cells, MeanLogShare, Rare, Shares, Unreachable
 
@@ -92,7 +92,7 @@ def _judged_sentence(judged: Unreachable) -> str:
     )
     removed = judged.share_removed_with_ties
     if ties + lost and removed:
-        shares = ", ".join(f"{_percent(share)} at n = {n}" for n, share in removed.items())
+        shares = ", ".join(f"{hundredths(share)} at n = {n}" for n, share in removed.items())
         text += " A sequence with a token that never wins alone is inaccessible"
         text += f"; of uniform ones that is {shares}."
     return text
@@ -185,10 +185,6 @@ def _mean(mean: MeanLogShare) -> str:
 
 def _kind(name: str) -> str:
     return {"uniform": "uniform tokens", "self": "text of the model's own"}.get(name, plain(name))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
 
 
 def _map_caption(drawn: CellMap) -> str:

@@ -3,7 +3,7 @@
 import math
 
 from lmreach.report.census.entries import rough
-from lmreach.report.kit.format import number
+from lmreach.report.kit.format import hundredths, number
 from lmreach.results.census import Census, GridCount, TokenCount
 
 __all__ = ["sentences"]
@@ -53,7 +53,7 @@ def _token_sentence(entry: TokenCount) -> str:
         best = last.top[0]
         share = best.prompts / prompts
         times = "1 prompt" if best.prompts == 1 else f"{number(int(best.prompts))} prompts"
-        text += f"; the most popular way follows {times} ({100 * share:.2g} %)"
+        text += f"; the most popular way follows {times} ({hundredths(share)})"
     chao = last.chao1
     if chao:
         text += (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lmreach.report.kit.format import number, percent, prose
+from lmreach.report.kit.format import interval, number, percent, prose
 from lmreach.results.base import Share
 from lmreach.results.copying import Copying
 from lmreach.results.limits import Limit, tightest
@@ -107,7 +107,7 @@ def _half(copying: Copying, value: float) -> str:
     n50 = copying.n50
     text = (
         f"Half of the strings {_whole(copying)} at {number(value)} {unit(copying)} (n50; "
-        f"{percent(n50.confidence)} interval {number(n50.low)} to {number(n50.high)})"
+        f"{percent(n50.confidence)} interval {interval(n50.low, n50.high)})"
     )
     to = copying.trained_to
     if to:

@@ -71,6 +71,14 @@ def percent(share: Any) -> str:
     return f"{share * 100:g} %" if is_number(share) else "stated"
 
 
+def hundredths(share: float) -> str:
+    """Write a share as a percentage with two significant figures: ``8.7 %``, ``100 %``, ``6.3e-5 %``."""
+    value = 100 * share
+    if value >= 99.5:
+        return f"{value:.0f} %"
+    return f"{value:.2g} %" if value >= 1e-4 or value == 0 else f"{number(value, 2)} %"
+
+
 def duration(seconds: Any) -> str:
     """Write seconds as hours, minutes and seconds."""
     if not is_number(seconds):

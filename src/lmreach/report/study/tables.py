@@ -54,8 +54,10 @@ def limits(results: AnyResults) -> Table:
     rows = tuple(_limit(results, limit, targets) for limit in reading.limits(results))
     source = (
         "ln P: packing number of the support. C = ln P / ln V (Corollary 4.6 of the paper). Bits per "
-        "coordinate: ln P / (d ln 2). C / slope: the limit over the measured slope, and interval."
+        "coordinate: ln P / (d ln 2)."
     )
+    if targets:
+        source += " C / slope: the limit over the measured slope, and interval."
     return Table(
         "limits",
         "Every limit, by premise and from tight to loose; the tightest of each premise is marked",
@@ -365,6 +367,6 @@ def examples(results: StudyResults) -> Table:
     )
     source = (
         "Reach: the longest confirmed prefix. "
-        "↵ and ⇥ mark line ends and tabs of the text itself, \\x.. other controls."
+        "\\n and \\t mark line ends and tabs of the text itself, \\x.. bytes and controls that have no sign."
     )
     return Table("examples", "Examples of targets", source, columns, rows)

@@ -160,7 +160,9 @@ def _clause(record: Accessibility, explained: bool) -> str:
         why = "likewise" if explained else limit
         return f"at least {number(record.limit)} {tokens_of(target)} ({why})"
     told = interval(n50.low, n50.high, digits=2)
-    lead = "" if explained else f"n50; {percent(n50.confidence)} interval "
+    known = n50.low is not None or n50.high is not None
+    level = f"{percent(n50.confidence)} interval " if known else ""
+    lead = "" if explained else f"n50; {level}"
     return f"{prose(n50.value)} {tokens_of(target)} ({lead}{told})"
 
 

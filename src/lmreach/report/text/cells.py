@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lmreach.report.kit.format import plain
+from lmreach.report.kit.format import hundredths, plain
 from lmreach.results.answers import CellsResults
 from lmreach.results.cells import CellMap, Rare, Shares, Unreachable
 
@@ -50,7 +50,7 @@ def _shares(part: Shares, vocab: int) -> Iterator[str]:
 
 def _mass(part: Shares) -> str:
     if part.unseen_mass > 0:
-        return f"about {100 * part.unseen_mass:.2g} %"
+        return f"about {hundredths(part.unseen_mass)}"
     return f"under {100 / part.samples:.1g} %"
 
 

@@ -76,9 +76,10 @@ def is_reachable(
     best: dict[int, int] = {}
 
     def tried(m: int, reach: int) -> None:
+        noun = "token" if len(ids) == 1 else "tokens"
         if reach > best.get(m, -1):
             best[m] = reach
-            watched.stage(f"m = {m}: {reach} of {len(ids)} tokens so far")
+            watched.stage(f"m = {m}: {reach} of {len(ids)} {noun} so far")
 
     return search(
         model,

@@ -190,9 +190,8 @@ def _names(copying: Copying, axis: Axis) -> list[alt.Chart]:
     """Write names above the plot, moved apart where needed, with thin lines to the curves' middles."""
     known, last = copying.n50.value, copying.lengths[-1]
     # Without an n50 the name points at the end of its own curve, wherever that lies.
-    end = (float(last.length), last.counting(copying.counted).share)
-    at, share = end if known is None else (known, 0.5)
-    tops = [(at, share, "copied", look(_COPY).text)]
+    far = (float(last.length), last.counting(copying.counted).share)
+    tops = [(*(far if known is None else (known, 0.5)), "copied", look(_COPY).text)]
     for one in copying.cramming:
         value = one.n50.value
         middle = value if value is not None else (one.curve.n or (1,))[-1]

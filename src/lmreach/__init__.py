@@ -15,6 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+
+def _let_idle_threads_sleep() -> None:
+    """Bound how long an OpenMP thread spins while it waits for the others.
+
+    GNU's OpenMP spins for milliseconds; where other programs run, the thread that is waited for has no core
+    meanwhile, and a step took up to 40 times as long (docs/benchmarks.md). It is read as torch is loaded.
+    """
+    if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
+        os.environ["GOMP_SPINCOUNT"] = "3000"
+
+
+_let_idle_threads_sleep()
+
 if TYPE_CHECKING:
     from lmreach.config import BoundsConfig as BoundsConfig
     from lmreach.config import CellsConfig as CellsConfig

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lmreach.config import CramConfig
+from lmreach.config import CramPlan
 from lmreach.maths.bounds import Limit
 from lmreach.models.facts import ModelFacts
 from lmreach.results import Interval
@@ -47,7 +47,7 @@ class Entries:
         That a vector is stored in: 32 a coordinate, or those of the format it is held to.
     """
 
-    config: CramConfig
+    config: CramPlan
     facts: ModelFacts
     limits: Sequence[Limit]
     extents: Mapping[str, extent.Extent]

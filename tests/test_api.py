@@ -32,6 +32,7 @@ CALLS = {
     "verify": ["verify"],
     "decode": ["decode"],
     "judge": ["judge"],
+    "plan": ["plan"],
 }
 # What opens a folder or a file of a run takes no model that stands in memory.
 OF_RUNS = {"verify", "decode"}

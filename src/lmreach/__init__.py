@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from lmreach.results.certificates import Verification as Verification
     from lmreach.results.copying import CopyResults as CopyResults
     from lmreach.results.file import open_results as open_results
+    from lmreach.results.plan import PlanResults as PlanResults
     from lmreach.results.study import StudyResults as StudyResults
     from lmreach.results.support import SupportResults as SupportResults
     from lmreach.runs.bounds import bounds as bounds
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from lmreach.runs.copying.call import copy as copy
     from lmreach.runs.study.call import cram as cram
     from lmreach.runs.study.call import study as study
+    from lmreach.runs.study.plan import plan as plan
     from lmreach.runs.support import support as support
     from lmreach.runs.targets import targets as targets
 
@@ -94,6 +96,7 @@ _PUBLIC = {
     "LoadedModel": "lmreach.models.loaded",
     "ModelFacts": "lmreach.models.facts",
     "OptimiserConfig": "lmreach.config",
+    "PlanResults": "lmreach.results.plan",
     "ReachabilityResults": "lmreach.results.answers",
     "ReachableConfig": "lmreach.config",
     "StudyConfig": "lmreach.config",
@@ -113,6 +116,7 @@ _PUBLIC = {
     "load": "lmreach.models.load",
     "open_results": "lmreach.results.file",
     "open_run": "lmreach.engine.run",
+    "plan": "lmreach.runs.study.plan",
     "reachability": "lmreach.runs.census.reachability",
     "study": "lmreach.runs.study.call",
     "support": "lmreach.runs.support",

@@ -8,7 +8,7 @@ from lmreach.config.cells import CellsConfig
 from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.certificates import JudgeConfig, VerifyConfig
 from lmreach.config.copying import CopyConfig
-from lmreach.config.cramming import PUBLISHED, CramConfig, CramPlan, CramSettings, OptimiserConfig
+from lmreach.config.cramming import PUBLISHED, CramPlan, CramSettings, OptimiserConfig
 from lmreach.config.load import LoadConfig
 from lmreach.config.settings import Bos, DType, Protocol, Settings
 from lmreach.config.study import CramRunConfig, StudyConfig
@@ -24,7 +24,6 @@ __all__ = [
     "CensusConfig",
     "CopyConfig",
     "CopyTrainConfig",
-    "CramConfig",
     "CramPlan",
     "CramRunConfig",
     "CramSettings",

@@ -8,7 +8,7 @@ from lmreach.config.settings import Bos, Count, Protocol, Seed, Settings, severa
 from lmreach.config.within import canonical
 from lmreach.errors import InputError, problem
 
-__all__ = ["PUBLISHED", "CramConfig", "CramPlan", "CramSettings", "OptimiserConfig"]
+__all__ = ["PUBLISHED", "CramPlan", "CramSettings", "OptimiserConfig"]
 
 # The published runs of Meyer et al. 2026: what stands for our defaults under their protocol.
 PUBLISHED: dict[str, Any] = {
@@ -133,6 +133,3 @@ class CramPlan(CramSettings):
         if isinstance(given, dict) and given.get("protocol") == "published":
             return {**PUBLISHED, "lr_end": given.get("lr", PUBLISHED["lr"]), **given}
         return given
-
-
-CramConfig = CramPlan  # its former name

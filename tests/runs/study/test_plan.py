@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.errors import InputError
 from lmreach.results.plan import PlanResults
 from lmreach.runs.study.plan import plan
@@ -35,7 +35,7 @@ def test_a_plan_in_words_and_as_json(planned: PlanResults) -> None:
 
 def test_without_a_budget_all_strings_are_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = plan("builtin:random", budget_s=None, m=(1, 2), cram=CramConfig(strings=5, max_steps=10))
+    found = plan("builtin:random", budget_s=None, m=(1, 2), cram=CramPlan(strings=5, max_steps=10))
     assert [(one.target, one.m, one.strings, one.steps) for one in found.conditions] == [
         (kind, m, 5, 10) for m in (1, 2) for kind in ("random", "self")
     ]

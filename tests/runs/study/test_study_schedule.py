@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.engine.clock import Clock
 from lmreach.progress import Silent
 from lmreach.runs.study.conditions import Answer, Chunk, Condition
@@ -147,7 +147,7 @@ def test_steps_double_until_n50_stands_still() -> None:
 
 
 def test_steps_that_were_asked_for_are_never_doubled() -> None:
-    config = StudyConfig(model="builtin:verse", budget_s=BUDGET, cram=CramConfig(max_steps=70))
+    config = StudyConfig(model="builtin:verse", budget_s=BUDGET, cram=CramPlan(max_steps=70))
     assert not config.adapts
     machine = Machine()
     study(machine, config=config)

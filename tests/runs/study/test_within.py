@@ -9,7 +9,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 from safetensors.torch import load_file as load_torch
 
-from lmreach.config import CramConfig, StudyConfig
+from lmreach.config import CramPlan, StudyConfig
 from lmreach.engine.store import Store, read_tensors
 from lmreach.errors import InputError, OutputError
 from lmreach.models.loaded import LoadedModel
@@ -29,7 +29,7 @@ def study(within: str, folder: Path, **more: object) -> Path:
         budget_s=None,
         support_positions=0,
         decoder_cells=False,
-        cram=CramConfig(
+        cram=CramPlan(
             within=within,
             strings=3,
             max_steps=40,

@@ -15,7 +15,7 @@ from lmreach.engine.clock import Clock
 from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.targets.draw import draw
-from lmreach.models.load import ModelLike, load
+from lmreach.models.load import ModelLike, Tokenizer, load
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy
 from lmreach.progress import Progress, Silent
@@ -40,6 +40,7 @@ def plan(
     model: ModelLike,
     config: StudyConfig | None = None,
     *,
+    tokenizer: Tokenizer | None = None,
     progress: Progress | None = None,
     begun: float | None = None,
     **settings: Any,
@@ -52,6 +53,8 @@ def plan(
         Hugging Face id, folder, .gguf file, builtin:NAME, or a loaded model.
     config, settings
         See `StudyConfig`; settings by name replace those of the config.
+    tokenizer
+        Goes with a model of transformers.
     progress
         Told how far it is.
     begun
@@ -67,7 +70,7 @@ def plan(
         remedy = "leave --protocol out, or run it: Ctrl-C leaves a valid run"
         raise InputError(problem("protocol frontier for a plan", asked.cram.protocol, remedy))
     clock = Clock(asked.budget_s, begun=begun)
-    loaded = load(model, asked.load, progress=watched.note)
+    loaded = load(model, asked.load, tokenizer=tokenizer, progress=watched.note)
     strings = Strings(loaded, asked, watched.stage)
     strings.check()
     watched.stage("timing steps")

@@ -124,19 +124,6 @@ _PUBLIC = {
     "verify": "lmreach.runs.certificates.call",
 }
 
-
-def _let_idle_threads_sleep() -> None:
-    """Bound how long an OpenMP thread spins while it waits for the others.
-
-    GNU's OpenMP spins for milliseconds; where other programs run, the thread that is waited for has no core
-    meanwhile, and a step took up to 40 times as long (docs/benchmarks.md). It is read as torch is loaded.
-    """
-    if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
-        os.environ["GOMP_SPINCOUNT"] = "3000"
-
-
-_let_idle_threads_sleep()
-
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604
 
 

@@ -508,3 +508,36 @@ def test_a_start_that_nobody_could_choose_is_said_and_chosen_later(tmp_path: Pat
     assert kept["probe_of_start"]["why"] == none.why
     assert again["probe_of_start"]["why"] == ""
     assert len(again["probe_of_start"]["reaches"]["1"]) == 8
+
+
+def test_a_round_that_memory_cannot_hold_fails_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two vectors do not fit even for one string; one vector does, once fewer rows are tried at a time."""
+    from lmreach.cli import main
+    from lmreach.runs.study import trials
+
+    real, tried = trials.cram, []
+
+    def tight(model, ids, m, *args, batch_size, **more):
+        tried.append((m, batch_size))
+        if m == 2:
+            raise MemoryError
+        if batch_size > 2:
+            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
+        return real(model, ids, m, *args, batch_size=batch_size, **more)
+
+    monkeypatch.setattr(trials, "cram", tight)
+    cram = QUICK.cram.model_copy(update={"batch_size": None})
+    config = QUICK.model_copy(update={"targets": ("random",), "support_positions": 0, "cram": cram})
+    end = run_study(config, tmp_path / "run")
+    assert tried == [(1, 4), (1, 2), (2, 4), (2, 2), (2, 1)]
+    assert [entry["m"] for entry in results_of(tmp_path / "run")["accessibility"]] == [1]
+    assert end.failed == ("a round of random m=2 failed: out of memory with one string at a time",)
+    for words, code in ((["status"], 0), (["resume", "-q"], 1)):
+        with pytest.raises(SystemExit) as ended:
+            main([words[0], str(tmp_path / "run"), *words[1:]])
+        assert ended.value.code == code
+        caught = capsys.readouterr()
+        assert "a round of random m=2 failed: out of memory" in caught.out + caught.err
+        assert "Traceback" not in caught.err

@@ -15,7 +15,7 @@ from lmreach.runs.study.reach_schedule import ReachSchedule
 from lmreach.runs.study.schedule import AbstractSchedule
 from lmreach.runs.study.step_model import StepModel
 from lmreach.runs.study.study_schedule import PICTURE_STRINGS, StudySchedule
-from lmreach.runs.study.trials import Cramming, Finished
+from lmreach.runs.study.trials import Cramming, Finished, RoundFailed
 
 __all__ = [
     "ELSEWHERE",
@@ -141,7 +141,11 @@ def serve(
         chunk = rounds.next(clock.remaining())
         if chunk is None:
             return
-        finished = run(chunk)
+        try:
+            finished = run(chunk)
+        except RoundFailed as error:
+            rounds.fail(chunk.condition, str(error))
+            continue
         if finished is None:
             continue
         rounds.finish(chunk, finished.seconds, finished.answers)

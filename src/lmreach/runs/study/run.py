@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -13,6 +13,7 @@ from lmreach.engine.folder import write_json
 from lmreach.engine.provenance import provenance
 from lmreach.engine.run import Left, RunEnd, RunKind, Writing, begin, open_run
 from lmreach.engine.store import Store
+from lmreach.errors import out_of_memory
 from lmreach.experiments.cramming.regions.build import held_to
 from lmreach.experiments.states.stream import HiddenSupport
 from lmreach.maths.bounds import Limit
@@ -57,6 +58,8 @@ from lmreach.runs.study.timing import time_steps
 from lmreach.runs.study.trials import Cramming
 
 __all__ = ["resume_study", "run_study"]
+
+Part = TypeVar("Part")
 
 # Looks are written while they take no more than this share of the time.
 _WRITING = 0.05
@@ -292,12 +295,22 @@ class _Page:
         """Measure what a study has beside cramming."""
         if self._job.clock.stopped():
             return
-        self._support = self._sections.support()
+        self._support = self._part("support of hidden states", self._sections.support)
         self._limits = self._model_limits()
-        self._cells = self._sections.decoder_cells()
-        self._census = self._sections.census()
-        self._copying = self._sections.copying()
+        self._cells = self._part("decoder cells", self._sections.decoder_cells)
+        self._census = self._part("census of outputs", self._sections.census)
+        self._copying = self._part("copying in context", self._sections.copying)
         self.look()
+
+    def _part(self, what: str, measure: Callable[[], Part | None]) -> Part | None:
+        """Measure one of these; where memory ran out, it is left out and the rest stands."""
+        try:
+            return measure()
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            self._sections.notes.append((what, "out of memory"))
+            return None
 
     def look(self) -> None:
         """Write what stands, unless writing would take too much of the time."""
@@ -311,7 +324,10 @@ class _Page:
         results, interrupted = self._results(), self._job.clock.stopped()
         render(results, self._store.folder / "report.html")
         return self._run.end(
-            results.model_dump(mode="json"), interrupted=interrupted, left=_left(self._rounds)
+            results.model_dump(mode="json"),
+            interrupted=interrupted,
+            left=_left(self._rounds),
+            failed=self._rounds.failed,
         )
 
     def _write(self) -> None:

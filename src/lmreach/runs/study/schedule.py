@@ -86,6 +86,8 @@ class AbstractSchedule(ABC):
         Trials that were not needed, and why.
     skipped
         Trials that did not fit, and why.
+    failed
+        Rounds that could not be run at all, and why.
     costs
         What was learned of the machine.
     """
@@ -95,6 +97,7 @@ class AbstractSchedule(ABC):
     costs: Costs = field(default_factory=Costs)
     settled: list[Skipped] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     _known: dict[Condition, Evidence] = field(default_factory=dict)
     _closed: set[Condition] = field(default_factory=set)
     _slope_due: set[str] = field(default_factory=set)
@@ -165,6 +168,11 @@ class AbstractSchedule(ABC):
         self._closed.add(condition)
         if (left := self._left(condition)) > 0:
             self.skipped.append(Skipped(condition, left, why))
+
+    def fail(self, condition: Condition, why: str) -> None:
+        """Give a condition up of which a chunk failed; the others go on."""
+        self.failed.append(f"a round of {condition.name} failed: {why}")
+        self.close(condition, why)
 
     def upcoming(self, condition: Condition) -> Chunk | None:
         """Return the chunk that a condition would have next, whatever it costs; None: it has no more."""

@@ -14,6 +14,7 @@ from lmreach.config import CramPlan
 from lmreach.engine.clock import Clock
 from lmreach.engine.keys import cram_key, cut_key, key_seed, occurrences, record_version
 from lmreach.engine.store import Proof, Store
+from lmreach.errors import LmreachError, out_of_memory
 from lmreach.experiments.cramming.cram import CramResult, StepReport, cram
 from lmreach.experiments.cramming.published import PublishedSettings, PublishedTrial, cram_published
 from lmreach.experiments.cramming.regions.base import VectorSet
@@ -26,12 +27,16 @@ from lmreach.runs.study.records import at_a_length, bits_record, claim, crammed_
 from lmreach.runs.study.search import Search
 from lmreach.runs.study.strings import Strings
 
-__all__ = ["Cramming", "Finished"]
+__all__ = ["Cramming", "Finished", "RoundFailed"]
 
 
 # Confirming a string, before any was: each token is decoded once and scored with and without the vectors,
 # and so many decoding steps' time goes into what does not depend on its length.
 _DECODED, _WRITTEN = 1.5, 4.0
+
+
+class RoundFailed(LmreachError):
+    """A chunk that this machine cannot run: the others can, and their results stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,13 @@ class Cramming:
         return held_to(self.search.optimiser, self.model) if self.search.config.within else None
 
     def run(self, chunk: Chunk) -> Finished | None:
-        """Run the strings of a chunk that the ledger lacks; None: it was stopped before its end."""
+        """Run the strings of a chunk that the ledger lacks; None: it was stopped before its end.
+
+        Raises
+        ------
+        RoundFailed
+            Memory does not hold a single string.
+        """
         began = self.clock.now()
         keys, missing = self._look_up(chunk)
         if missing.keys and self._attempt(missing) != len(missing.keys):
@@ -178,7 +189,22 @@ class Cramming:
         attempt = partial(self._cram_published if published else self._cram, missing)
         count = len(missing.keys)
         rows = min(self.search.config.batch_size or count, count)
-        ended: int = find_executable_batch_size(attempt, starting_batch_size=rows)()
+
+        def fitting(batch_size: int) -> int:
+            try:
+                return attempt(batch_size)
+            except (MemoryError, RuntimeError) as error:
+                if not out_of_memory(error):
+                    raise
+                # In the words that fewer rows are tried for, whatever device and library ran out.
+                raise RuntimeError(f"{batch_size} rows ran out of memory.") from error
+
+        try:
+            ended: int = find_executable_batch_size(fitting, starting_batch_size=rows)()
+        except RuntimeError as error:
+            if not out_of_memory(error):
+                raise
+            raise RoundFailed("out of memory with one string at a time") from error
         return ended
 
     def _cram(self, missing: _Missing, batch_size: int) -> int:

@@ -531,7 +531,7 @@ def test_a_round_that_memory_cannot_hold_fails_alone(
     cram = QUICK.cram.model_copy(update={"batch_size": None})
     config = QUICK.model_copy(update={"targets": ("random",), "support_positions": 0, "cram": cram})
     end = run_study(config, tmp_path / "run")
-    assert tried == [(1, 4), (1, 2), (2, 4), (2, 2), (2, 1)]
+    assert tried == [(1, 4), (1, 3), (1, 2), (2, 4), (2, 3), (2, 2), (2, 1)]
     assert [entry["m"] for entry in results_of(tmp_path / "run")["accessibility"]] == [1]
     assert end.failed == ("a round of random m=2 failed: out of memory with one string at a time",)
     for words, code in ((["status"], 0), (["resume", "-q"], 1)):

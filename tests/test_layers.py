@@ -27,7 +27,8 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": {*BASE, "config", "results", "maths", "stats", "models"},
     "engine": {*BASE, "config", "results"},
     "report": {*BASE, "results", "maths"},
-    "runs": {*BASE, "config", "results", "maths", "stats", "models", "experiments", "engine", "report"},
+    "runs": {"config", "results", "maths", "stats", "models", "experiments", "engine", "report"}
+    | {*BASE, "paper"},
     "cli": {"paper", "maths", "stats", "models", "experiments", "engine", "report", "runs"}
     | {*BASE, "config", "results"},
 }

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from lmreach.results.certificates import DecodedCertificate as DecodedCertificate
     from lmreach.results.certificates import Judgement as Judgement
     from lmreach.results.certificates import Verification as Verification
+    from lmreach.results.compare import Comparison as Comparison
     from lmreach.results.copying import CopyResults as CopyResults
     from lmreach.results.file import open_results as open_results
     from lmreach.results.plan import PlanResults as PlanResults
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from lmreach.runs.certificates.call import decode as decode
     from lmreach.runs.certificates.call import judge as judge
     from lmreach.runs.certificates.call import verify as verify
+    from lmreach.runs.compare.compare import compare as compare
     from lmreach.runs.copying.call import copy as copy
     from lmreach.runs.study.call import cram as cram
     from lmreach.runs.study.call import study as study
@@ -83,6 +85,7 @@ _PUBLIC = {
     "CellsResults": "lmreach.results.answers",
     "CensusConfig": "lmreach.config",
     "CensusResults": "lmreach.results.census",
+    "Comparison": "lmreach.results.compare",
     "CopyConfig": "lmreach.config",
     "CopyResults": "lmreach.results.copying",
     "CopyTrainConfig": "lmreach.config",
@@ -108,6 +111,7 @@ _PUBLIC = {
     "bounds": "lmreach.runs.bounds",
     "cells": "lmreach.runs.cells.run",
     "census": "lmreach.runs.census.call",
+    "compare": "lmreach.runs.compare.compare",
     "copy": "lmreach.runs.copying.call",
     "cram": "lmreach.runs.study.call",
     "decode": "lmreach.runs.certificates.call",

@@ -36,7 +36,7 @@ app = App(
     help_format="plaintext",
     result_action="return_value",
 )
-# Each is a module of this package, and the function in it of the same name.
+# Each is a module of this package, and the function in it of the same name (with _ for -).
 COMMANDS = {
     "study": "The main job: limits and measurement side by side, in one report.",
     "bounds": "Limits from theory, from a model or from four numbers.",
@@ -46,6 +46,8 @@ COMMANDS = {
     "cram": "Optimise prompt vectors until greedy decoding emits the target.",
     "census": "Count the outputs: exactly on tiny models, over all one-token prompts on real ones.",
     "copy": "Train a model to copy, or take one as it is, and find the length at which it fails.",
+    "compare": "Several studies in one table and on one page.",
+    "export-table": "The table of one or several studies as CSV, Markdown or LaTeX.",
     "verify": "Decode every certificate of a run again.",
     "decode": "The text that a certificate's vectors emit.",
     "judge": "Your own vectors against what is possible.",
@@ -57,8 +59,9 @@ COMMANDS = {
     "cache": "List or delete converted .gguf models.",
 }
 for _name, _summary in COMMANDS.items():
+    _module = _name.replace("-", "_")
     app.command(
-        f"lmreach.cli.{_name}:{_name}",
+        f"lmreach.cli.{_module}:{_module}",
         name=_name,
         help=_summary,
         sort_key=list(COMMANDS).index(_name),

@@ -60,7 +60,8 @@ def function_of(command: str) -> Callable[..., int]:
 
     if command not in COMMANDS:
         raise InputError(problem(f"one of {', '.join(COMMANDS)}", repr(command), "name a command"))
-    function: Callable[..., int] = getattr(import_module(f"lmreach.cli.{command}"), command)
+    name = command.replace("-", "_")
+    function: Callable[..., int] = getattr(import_module(f"lmreach.cli.{name}"), name)
     return function
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Self
 
 from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -36,6 +37,14 @@ class Drawn:
 
     figure: Figure
     pictures: tuple[Markup, ...]
+
+    @classmethod
+    def of(cls, figure: Figure) -> Self:
+        """Draw a figure, for wide screens and, where that differs, for narrow ones."""
+        if figure.narrow is None:
+            return cls(figure, (drawing.inline(figure, figure.wide, "only"),))
+        wide = drawing.inline(figure, figure.wide, "wide")
+        return cls(figure, (wide, drawing.inline(figure, figure.narrow, "narrow")))
 
 
 def render(results: AnyResults, out: Path) -> Path:
@@ -75,8 +84,8 @@ def page(results: AnyResults) -> str:
             words=words,
             paper_ball=any(limit.is_paper_ball for limit in reading.limits(results)),
             json_text=embed.script_text(written),
-            script=Markup(_script()),  # noqa: S704  (our own file)
-            script_hash=_script_hash(),
+            script=Markup(page_script()),  # noqa: S704  (our own file)
+            script_hash=script_hash(),
         )
     )
 
@@ -152,10 +161,7 @@ def _cells(measured: Cells) -> _Cells:
 
 
 def _drawn(figure: Figure) -> Drawn:
-    if figure.narrow is None:
-        return Drawn(figure, (drawing.inline(figure, figure.wide, "only"),))
-    wide = drawing.inline(figure, figure.wide, "wide")
-    return Drawn(figure, (wide, drawing.inline(figure, figure.narrow, "narrow")))
+    return Drawn.of(figure)
 
 
 def _printable(value: object) -> object:
@@ -163,14 +169,14 @@ def _printable(value: object) -> object:
 
 
 @cache
-def _script() -> str:
+def page_script() -> str:
     """Return the page's script, as it stands between its tags."""
     return files("lmreach.report").joinpath("templates", "report.js").read_text(encoding="utf-8")
 
 
-def _script_hash() -> str:
+def script_hash() -> str:
     """Return the script's hash as a content security policy names it: no other script runs on the page."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()}"
+    return f"sha256-{base64.b64encode(hashlib.sha256(page_script().encode()).digest()).decode()}"
 
 
 @cache

@@ -6,6 +6,9 @@ from markupsafe import Markup
 
 from lmreach.report.cells import section as cells
 from lmreach.report.census import section as census
+from lmreach.report.compare import figures as compare_figures
+from lmreach.report.compare import words as compare_words
+from lmreach.report.compare.tables import by_entry
 from lmreach.report.copying import section as copying
 from lmreach.report.figures import curves
 from lmreach.report.html import Drawn, environment
@@ -15,11 +18,14 @@ from lmreach.report.kit.table import Table
 from lmreach.report.study import growth, tables, words
 from lmreach.results.answers import CellsResults
 from lmreach.results.census import CensusResults
+from lmreach.results.compare import Comparison
 from lmreach.results.copying import CopyResults
 from lmreach.results.run import RunResults
 from lmreach.results.study import StudyResults
 
 __all__ = ["section_of"]
+
+Result = RunResults | CellsResults | Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +36,17 @@ class _Section:
     picture: Markup | None = None
 
 
-def section_of(result: RunResults | CellsResults) -> str:
+def section_of(result: Result) -> str:
     """Return the section as HTML that needs nothing from elsewhere."""
     section = _section(result)
     return environment().get_template("section.html.jinja").render(section=section)
 
 
-def _section(result: RunResults | CellsResults) -> _Section:
+def _section(result: Result) -> _Section:
+    if isinstance(result, Comparison):
+        warnings = map(compare_words.warning, result.warnings)
+        drawn = _drawn(compare_figures.figures(result))
+        return _Section((*compare_words.headline(result), *warnings), drawn, (by_entry(result),))
     if isinstance(result, CellsResults):
         found = cells.parts(result)
         return _Section(found.sentences, _drawn(found.figures), found.tables, found.picture)

@@ -9,6 +9,7 @@ from markupsafe import escape
 from lmreach.report.text.bounds import bounds_lines
 from lmreach.report.text.cells import cells_lines
 from lmreach.report.text.certificates import decoded_lines, judgement_lines, verification_lines
+from lmreach.report.text.compare import comparison_lines
 from lmreach.report.text.plan import plan_lines
 from lmreach.report.text.reachability import reachability_lines
 from lmreach.report.text.support import support_lines
@@ -16,6 +17,7 @@ from lmreach.results.answers import CellsResults, ReachabilityResults
 from lmreach.results.bounds import BoundsResults
 from lmreach.results.census import CensusResults
 from lmreach.results.certificates import DecodedCertificate, Judgement, Verification
+from lmreach.results.compare import Comparison
 from lmreach.results.copying import CopyResults
 from lmreach.results.plan import PlanResults
 from lmreach.results.run import RunResults
@@ -46,6 +48,7 @@ _lines.register(CellsResults, cells_lines)
 _lines.register(DecodedCertificate, decoded_lines)
 _lines.register(Judgement, judgement_lines)
 _lines.register(PlanResults, plan_lines)
+_lines.register(Comparison, comparison_lines)
 _lines.register(ReachabilityResults, reachability_lines)
 _lines.register(SupportResults, support_lines)
 _lines.register(Verification, verification_lines)
@@ -66,6 +69,13 @@ def html(result: Shown) -> str:
 
 @html.register(RunResults)
 def _(result: RunResults) -> str:
+    from lmreach.report.section import section_of
+
+    return section_of(result)
+
+
+@html.register(Comparison)
+def _(result: Comparison) -> str:
     from lmreach.report.section import section_of
 
     return section_of(result)
@@ -95,6 +105,13 @@ def _(result: RunResults) -> "Iterable[Figure]":
     from lmreach.report.figures import figures
 
     assert isinstance(result, StudyResults | CensusResults | CopyResults)
+    return figures(result)
+
+
+@_figures.register(Comparison)
+def _(result: Comparison) -> "Iterable[Figure]":
+    from lmreach.report.compare.figures import figures
+
     return figures(result)
 
 

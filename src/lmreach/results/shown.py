@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-__all__ = ["Shown"]
+__all__ = ["Shown", "flat"]
 
 Row = dict[str, Any]
 
@@ -68,7 +68,7 @@ class Shown(Result):
             raise InputError(
                 problem("pandas for a table", "none installed", "pip install 'lmreach[pandas]'")
             ) from error
-        return pd.DataFrame([_flat(row) for row in self.rows()])
+        return pd.DataFrame([flat(row) for row in self.rows()])
 
     def rows(self) -> Sequence[Result]:
         """Return the entries of the main table."""
@@ -80,7 +80,7 @@ class Shown(Result):
         return self.model_dump_json(indent=1) + "\n"
 
 
-def _flat(row: Result) -> Row:
+def flat(row: Result) -> Row:
     """Return what fits into cells: numbers, words, and the three numbers of an estimate; no curves."""
     flat: Row = {}
     for name in type(row).model_fields:

@@ -1,0 +1,1 @@
+"""The page, the figures and the tables of several studies beside one another."""

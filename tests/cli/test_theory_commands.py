@@ -116,3 +116,30 @@ def test_what_set_the_longest_prompt_is_told(
     found = json.loads(run(capsys, *words, "--json"))
     assert (found["lengths_end_at"], found["context"]) == (end, 512)
     assert found["lengths"][-1] == (512 if end == "context" else int(positions) // 2)
+
+
+WIDTHS = ("bounds", "--vocab", "50304", "--dtype", "float16")
+
+
+def test_whether_a_length_is_possible_is_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (*WIDTHS, "--width", "768", "-m", "1")
+    for n, answer in (
+        (590, "Every sequence of 590 tokens from 1 vector: not excluded: the tightest limit allows 590"),
+        (591, "Every sequence of 591 tokens from 1 vector: excluded by ball (paper) (premise hidden), which"),
+        (9999, "Every sequence of 9,999 tokens from 1 vector: excluded by ball (paper)"),
+    ):
+        said = " ".join(run(capsys, *words, "-n", str(n)).split())
+        assert answer in said
+        assert ("not excluded under format" in said) is (n == 591)
+
+
+def test_bounds_answer_backwards(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, *WIDTHS, "--width", "768", "--need", "591")
+    assert "2 under the premise hidden (ball (paper))" in " ".join(out.split())
+    assert max(map(len, out.splitlines())) <= 80
+    out = " ".join(run(capsys, *WIDTHS, "--need", "590").split())
+    assert "Every sequence of 590 tokens from 1 vector needs a width of at least 768" in out
+    found = json.loads(run(capsys, *WIDTHS, "--need", "590", "--json"))
+    assert found["widths_needed"]["ball (paper)"] == 768
+    assert "--vocab and --need" in run(capsys, "bounds", "--vocab", "9", code=2)
+    assert "--need" in run(capsys, *WIDTHS, "--need", "0", code=2)

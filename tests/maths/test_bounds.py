@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmreach.errors import InputError
-from lmreach.maths.bounds import Limit, limit_from, limits, tightest, unbounded_context
+from lmreach.maths.bounds import Limit, least_widths, limit_from, limits, tightest, unbounded_context
 from lmreach.maths.precision import FORMAT_NAMES
 from lmreach.maths.supports import Ball, Box, FloatGrid
 
@@ -342,3 +343,32 @@ def test_lengths_and_counts_must_be_positive() -> None:
     ):
         with pytest.raises(InputError, match=r"expected .*; got .*; "):
             call()
+
+
+# Asked backwards -----------------------------------------------------------------------------------
+
+
+@given(d=st.integers(1, 40), vocab=st.integers(2, 10**5), n=st.integers(1, 300))
+def test_fewest_vectors_are_those_found_by_counting_up(d: int, vocab: int, n: int) -> None:
+    for limit in limits(width=d, vocab=vocab):
+        slow = next(m for m in itertools.count(1) if limit.longest_fully_possible(m) >= n)
+        assert limit.least_vectors(n) == slow
+
+
+@settings(deadline=None, max_examples=25)
+@given(vocab=st.integers(2, 10**5), n=st.integers(1, 60), m=st.integers(1, 4))
+def test_least_widths_are_those_found_by_counting_up(vocab: int, n: int, m: int) -> None:
+    slow: dict[str, int] = {}
+    for width in itertools.count(1):
+        for limit in limits(width=width, vocab=vocab, dtype="float16", vector_dtype="float16"):
+            if limit.longest_fully_possible(m) >= n:
+                slow.setdefault(limit.name, width)
+        if len(slow) == 2:
+            break
+    assert least_widths(n, m, vocab=vocab, dtype="float16", vector_dtype="float16") == slow
+
+
+def test_a_region_of_one_point_is_enough_for_no_number_of_vectors() -> None:
+    point = replace(ball(2, 9), log_packing=0.0)
+    assert point.longest_fully_possible(10**6) == 0
+    assert point.least_vectors(1) is None

@@ -47,6 +47,11 @@ class BoundsConfig(Settings):
     n: Annotated[int | None, Parameter(name=["-n", "--length"])] = Field(
         default=None, description="output length in tokens for the share"
     )
+    need: Annotated[int | None, Parameter(name=["--need"])] = Field(
+        default=None,
+        ge=1,
+        description="output length in tokens: how many vectors does it need? without --width: which width?",
+    )
     support: File | None = Field(default=None, description="file written by lmreach support")
     unbounded: Annotated[bool, Parameter(negative="")] = Field(
         default=False, description="also the threshold for prompts of any length (Corollary 4.10)"

@@ -100,6 +100,20 @@ class Limit:
         n = math.floor(self.log_count(m) / math.log(self.vocab))
         return n + 1 if self.log_share(n + 1, m) == 0.0 else n
 
+    def least_vectors(self, n: int) -> int | None:
+        """Return the smallest m at which this limit still allows every sequence of n tokens; None: no m does.
+
+        The inverse of `longest_fully_possible`: ceil(n / C), with the same tolerance.
+        """
+        if self.log_packing <= 0:
+            return None
+        m = max(1, math.ceil(checks.whole("n", n) / self.tokens_per_vector))
+        while m > 1 and self.log_share(n, m - 1) == 0.0:
+            m -= 1
+        while self.log_share(n, m) < 0.0:
+            m += 1
+        return m
+
     def length_at_share(self, q: float, m: int) -> float:
         """Return the length C m + ln(1/q) / ln V beyond which less than a share q is reachable, in tokens."""
         return (self.log_count(m) - math.log(checks.fraction("share", q))) / math.log(self.vocab)
@@ -208,6 +222,28 @@ def limits(
         *_input_limits(asked, width, region, input_radius),
         *_grid_limits(asked, width, region, vector_dtype),
     )
+
+
+def least_widths(n: int, m: int, *, vocab: int, dtype: str, vector_dtype: str) -> dict[str, int]:
+    """Return the smallest width at which each limit allows every sequence of n tokens from m vectors.
+
+    Only limits that need no weights are asked: the paper's ball, and the finite values of the format. Both
+    have ln P = c d, so the width is ceil(n ln V / (m c)), with the tolerance of `Limit.log_share`.
+    """
+
+    def allowed(width: int) -> dict[str, bool]:
+        found = limits(width=width, vocab=vocab, dtype=dtype, vector_dtype=vector_dtype)
+        return {one.name: one.log_share(n, m) == 0.0 for one in found}
+
+    needed = {}
+    for one in limits(width=1, vocab=vocab, dtype=dtype, vector_dtype=vector_dtype):
+        width = max(1, math.ceil(n * math.log(vocab) / (checks.whole("m", m) * one.log_packing)))
+        while width > 1 and allowed(width - 1)[one.name]:
+            width -= 1
+        while not allowed(width)[one.name]:
+            width += 1
+        needed[one.name] = width
+    return needed
 
 
 def tightest(found: Iterable[Limit]) -> dict[Premise, Limit]:

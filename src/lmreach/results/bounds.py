@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from lmreach.results.limits import Limit, tightest
 from lmreach.results.shown import Shown
 
@@ -19,11 +21,15 @@ class LimitAt(Limit):
         Longest n at which every sequence may still be possible, in tokens.
     log_share_nats
         ln of the largest possible share of all V^n sequences. None: no n was asked about.
+    vectors_needed
+        Fewest vectors with which every sequence of the needed length may still be possible. None: not asked
+        for, or no number of vectors is enough.
     """
 
     log_count_nats: float
     longest_fully_possible: int
     log_share_nats: float | None
+    vectors_needed: int | None = None
 
 
 class BoundsResults(Shown):
@@ -33,6 +39,11 @@ class BoundsResults(Shown):
     ----------
     subject
         The model and its sizes, in words.
+    need
+        Length in tokens that vectors, or a width, were asked for. None: neither was.
+    widths_needed
+        Smallest width at which a limit, by its name, still allows every sequence of ``need`` tokens from m
+        vectors. Empty: not asked for; else ``limits`` are those at the largest of these widths.
     unbounded_log10_tokens
         log10 of the threshold length for prompts of any length (Corollary 4.10), in tokens, by support.
         Empty: not asked for.
@@ -44,6 +55,8 @@ class BoundsResults(Shown):
     m: int
     n: int | None
     limits: tuple[LimitAt, ...]
+    need: int | None = None
+    widths_needed: dict[str, int] = Field(default_factory=dict)
     unbounded_log10_tokens: dict[str, float]
     notes: tuple[str, ...]
 

@@ -7,7 +7,7 @@ from lmreach.config import BoundsConfig
 from lmreach.config.given import configure
 from lmreach.errors import InputError, problem
 from lmreach.experiments.states.file import read_support
-from lmreach.maths.bounds import Limit, limits, tightest, unbounded_context
+from lmreach.maths.bounds import Limit, least_widths, limits, tightest, unbounded_context
 from lmreach.maths.precision import number_format, unit_roundoff
 from lmreach.maths.supports import Ball
 from lmreach.models.load import ModelLike, Tokenizer, load
@@ -60,21 +60,27 @@ def bounds(
 
 def _of_numbers(asked: BoundsConfig) -> BoundsResults:
     width, vocab, dtype = asked.width, asked.vocab, asked.eps_dtype
-    if width is None or vocab is None:
-        raise InputError(
-            problem("MODEL, or both --width and --vocab", "neither", "see lmreach bounds --help")
-        )
+    if vocab is None or (width is None and asked.need is None):
+        wanted = "MODEL, or both --width and --vocab, or --vocab and --need"
+        raise InputError(problem(wanted, "fewer", "see lmreach bounds --help"))
     if asked.support is not None:
         raise InputError(problem("MODEL with --support", "none", "name the model it was measured on"))
+    stored = asked.vector_dtype or dtype
+    widths: dict[str, int] = {}
+    if width is None:
+        assert asked.need is not None, "asked for above"
+        widths = least_widths(asked.need, asked.m, vocab=vocab, dtype=dtype, vector_dtype=stored)
+        width = max(widths.values())
     found = limits(
         width=width,
         vocab=vocab,
         dtype=dtype,
         radius=asked.radius,
-        vector_dtype=asked.vector_dtype or dtype,
+        vector_dtype=stored,
     )
     ball = unbounded_context(Ball(width, 1.0), eps=unit_roundoff(dtype), vocab=vocab)
-    return _results(asked, f"d = {width}, V = {vocab}", (), found, {"ball (paper)": ball})
+    results = _results(asked, f"d = {width}, V = {vocab}", (), found, {"ball (paper)": ball})
+    return results.model_copy(update={"widths_needed": widths})
 
 
 def _of_model(model: ModelLike, asked: BoundsConfig, tokenizer: Tokenizer | None) -> BoundsResults:
@@ -119,6 +125,7 @@ def _results(
         subject=subject,
         m=m,
         n=n,
+        need=asked.need,
         limits=tuple(
             LimitAt(
                 **limit.as_dict(),
@@ -126,6 +133,7 @@ def _results(
                 log_count_nats=limit.log_count(m),
                 longest_fully_possible=limit.longest_fully_possible(m),
                 log_share_nats=None if n is None else limit.log_share(n, m),
+                vectors_needed=None if asked.need is None else limit.least_vectors(asked.need),
             )
             for limit in found
         ),

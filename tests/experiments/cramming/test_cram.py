@@ -115,7 +115,7 @@ def test_growing_says_whose_steps_ended_too_early(random_model) -> None:
     assert all(one.outcome == "spent" for one in short if one.growing)
     easy = run(random_model, ids[:, :2])
     assert all(one.outcome == "hit_limit" and not one.growing for one in easy if one.reach == 2)
-    idle = run(random_model, ids[:8], config=QUICK.model_copy(update={"max_steps": 800, "patience": 40}))
+    idle = run(random_model, ids, config=QUICK.model_copy(update={"max_steps": 2000, "patience": 40}))
     assert not any(one.growing for one in idle)
 
 

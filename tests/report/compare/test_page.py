@@ -148,8 +148,7 @@ def test_an_axis_holds_every_value_and_its_ticks(values: list[float]) -> None:
     assert scale.low < scale.high
     assert all(scale.inside(value) == value for value in values)
     assert all(scale.low <= tick <= scale.high for tick in scale.ticks)
-    path = (
-        scale.between(max(scale.low, 1e-9), scale.high) if scale.log else scale.between(scale.low, scale.high)
-    )
+    path = scale.between(scale.low, scale.high)
     assert path == sorted(path)
+    assert path[0] == pytest.approx(scale.low)
     assert path[-1] == pytest.approx(scale.high)

@@ -71,7 +71,8 @@ class Scale:
         """Return values from first to last at even distances on the axis."""
         steps = [i / count for i in range(count + 1)]
         if self.log:
-            return [first * math.exp(t * math.log(last / first)) for t in steps]
+            start, end = math.log(first), math.log(last)
+            return [math.exp(start + t * (end - start)) for t in steps]
         return [first + t * (last - first) for t in steps]
 
     def _scale(self) -> alt.Scale:

@@ -22,7 +22,7 @@ _LIMIT_OF_GRID = 120
 
 
 class Strings:
-    """Target strings of every kind, drawn as long as they are needed.
+    """Target strings of every kind, drawn as many and as long as they are needed.
 
     Parameters
     ----------
@@ -47,22 +47,23 @@ class Strings:
             check_lengths(self._model, m, self.limit(m), self._config.cram)
         for label in self._kinds:
             if label not in ("random", "self"):
-                self.ids(label, max(self.limit(m) for m in self._config.m))
+                self.ids(label, max(self.limit(m) for m in self._config.m), self._config.cram.strings)
         if not self._model.plain_ids.size:
             raise InputError(problem("a model with usable, non-special ids", "none", "check its tokenizer"))
 
-    def ids(self, label: str, n: int) -> Int[np.ndarray, "strings n"]:
-        """Return the first n ids of the strings of a kind by its label; they are drawn no longer than asked.
+    def ids(self, label: str, n: int, strings: int) -> Int[np.ndarray, "strings n"]:
+        """Return the first n ids of the first strings of a kind, by its label; no more than asked are drawn.
 
-        A longer request extends a string, so what was drawn before stays what it is.
+        A larger request adds strings and extends those there are, so what was drawn stays what it is.
         """
         known = self._drawn.get(label)
-        if known is None or known.shape[1] < n:
-            self._say(f"drawing {label} targets of {n} tokens")
-            asked = self._config.cram
-            known = draw(self._model, self._kinds[label], asked.strings, n, seed=asked.seed).ids
+        if known is None or known.shape[0] < strings or known.shape[1] < n:
+            rows, longest = (0, 0) if known is None else known.shape
+            rows, longest = max(rows, strings), max(longest, n)
+            self._say(f"drawing {rows} {label} targets of {longest} tokens")
+            known = draw(self._model, self._kinds[label], rows, longest, seed=self._config.cram.seed).ids
             self._drawn[label] = known
-        return known[:, :n]
+        return known[:strings, :n]
 
     def files(self) -> dict[str, str]:
         """Return the sha256 of every file of targets that is there, by its label: names alone may agree."""

@@ -1,10 +1,11 @@
 """A study within a budget: a first complete picture, then more strings, more steps, more m.
 
 The picture (`study.picture`) has the same steps throughout. After it, in this order, as far as the time
-allows: every kind has three m, for a slope; the first kind's slope is narrowed to a rough width; the steps of
-a kind are doubled, with the same strings and starts, until n50 moves by less than its interval; the larger m;
-and what is still wider than asked for is narrowed. A kind moves to more steps only as a whole, so that
-different steps never make one line.
+allows: every kind has three m, for a slope; the steps of a kind are doubled, with the same strings and starts,
+until n50 moves by less than its interval; the larger m; and what is still wider than asked for is narrowed,
+the first kind's slope before all else. Few steps cost the larger m most, so that a slope at few steps is too
+small, and no number of strings mends that. While the first slope is rough, half of the time stays for it. A
+kind moves to more steps only as a whole, so that different steps never make one line.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,6 +28,8 @@ _FOR_A_LINE = 3
 _MOST_STEPS = 10_000
 # Of what remains: a doubling is begun only if it fits with room for a machine that gets busier.
 _ROOM = 0.85
+# While the first kind's slope is rough: what is left is for its strings.
+_ROOM_WHILE_ROUGH = 0.5
 # A condition that has nothing yet is begun if this share of it fits: at the deadline it counts as it stands.
 _WORTH_BEGINNING = 0.5
 
@@ -198,9 +201,8 @@ class StudySchedule(ReachSchedule):
             return
         if self._take_waiting(remaining, for_a_line=True):
             return
-        if self._is_rough():
-            return
-        if self._double(remaining):
+        rough = self._is_rough()
+        if self._double(remaining, _ROOM_WHILE_ROUGH if rough else _ROOM) or rough:
             return
         self._take_waiting(remaining, for_a_line=False)
 
@@ -228,8 +230,8 @@ class StudySchedule(ReachSchedule):
         width = self.slope_width(kind)
         return width is not None and width > _ROUGH
 
-    def _double(self, remaining: float | None) -> bool:
-        """Open twice the steps of the first kind that has not levelled off, if that fits as a whole."""
+    def _double(self, remaining: float | None, share: float) -> bool:
+        """Open twice the steps of the first kind that has not levelled off, if a share of the time holds it."""
         if not self.doubling or remaining is None:
             return False
         for kind in dict.fromkeys(condition.target for condition in self.conditions):
@@ -238,7 +240,7 @@ class StudySchedule(ReachSchedule):
                 continue
             line = [c for c in self._at(kind, steps) if self.done(c)]
             more = [Condition(kind, c.m, 2 * steps) for c in line]
-            if more and self._fits(more, remaining, _ROOM):
+            if more and self._fits(more, remaining, share):
                 self.conditions += more
                 self._slope_due.discard(kind)
                 return True

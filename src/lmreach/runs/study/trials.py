@@ -143,7 +143,7 @@ class Cramming:
     def _look_up(self, chunk: Chunk) -> tuple[list[str], _Missing]:
         """Return the keys of all strings of a chunk, and those of its strings that were not run yet."""
         n = chunk.n or self.strings.limit(chunk.condition.m)
-        drawn = self.strings.ids(chunk.condition.target, n)[: chunk.last]
+        drawn = self.strings.ids(chunk.condition.target, n, chunk.last)
         ids, facts, version = drawn[chunk.first :], self.model.facts, record_version(self.store)
         config = self._config(chunk)
 

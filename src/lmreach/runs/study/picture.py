@@ -2,7 +2,9 @@
 
 All of a picture takes the same steps, so that its points make a line. Where everything fits into a part of
 the time, the rest is for doubling the steps: only that tells whether n50 had levelled off. Where it does not,
-m goes before steps, then further kinds, since three m of one kind still have a slope.
+m goes, then further kinds, since three m of one kind still have a slope. Steps stay at 60 to 100 as long as
+anything else can go: a block of tokens is won in some 60 steps whatever its length, so with 50 steps hardly
+anything is reached (SmolLM2-135M, m = 1: 1 token with 50 steps, 24 with 100).
 """
 
 from collections.abc import Callable, Sequence
@@ -29,13 +31,14 @@ class _Wish:
 
 
 _WISHES = (
-    _Wish(0.5, ALL, ALL, 60),
-    _Wish(1.0, ALL, ALL, 80),
-    _Wish(1.0, ALL, 4, 50),
-    _Wish(1.0, ALL, 3, 40),
-    _Wish(1.3, 1, 3, 40),
-    _Wish(1.3, 1, 2, 40),
-    _Wish(1.0, 1, 1, 40),
+    _Wish(0.5, ALL, ALL, 100),
+    _Wish(1.0, ALL, ALL, 100),
+    _Wish(1.0, ALL, 4, 60),
+    _Wish(1.0, ALL, 3, 80),
+    _Wish(1.3, 1, 3, 80),
+    _Wish(1.3, 1, 2, 100),
+    _Wish(1.3, 1, 1, 100),
+    _Wish(1.3, 1, 1, 40),
     _Wish(1.8, 1, 1, 20),
 )
 

@@ -1,11 +1,11 @@
 """A study within a budget: a first complete picture, then more strings, more steps, more m.
 
 The picture (`study.picture`) has the same steps throughout. After it, in this order, as far as the time
-allows: every kind has three m, for a slope; the steps of a kind are doubled, with the same strings and starts,
-until n50 moves by less than its interval; the larger m; and what is still wider than asked for is narrowed,
-the first kind's slope before all else. Few steps cost the larger m most, so that a slope at few steps is too
-small, and no number of strings mends that. While the first slope is rough, half of the time stays for it. A
-kind moves to more steps only as a whole, so that different steps never make one line.
+allows: every kind has three m, for a slope, then a fourth; the steps of a kind are doubled, with the same
+strings and starts, until n50 moves by less than its interval; the larger m; and what is still wider than asked
+for is narrowed, the first kind's slope before all else. Few steps cost the larger m most, so that a slope at
+few steps is too small, and no number of strings mends that. While the first slope is rough, half of the time
+stays for it. A kind moves to more steps only as a whole, so that different steps never make one line.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ PICTURE_STRINGS = 8
 """Strings per condition in a first picture: two more than an interval needs."""
 
 _ROUGH = 0.4
-_FOR_A_LINE = 3
+_FOR_A_LINE, _FOR_A_GOOD_LINE = 3, 4
 _MOST_STEPS = 10_000
 # Of what remains: a doubling is begun only if it fits with room for a machine that gets busier.
 _ROOM = 0.85
@@ -199,21 +199,24 @@ class StudySchedule(ReachSchedule):
         """Open more m, or twice the steps, where nothing that is open has too few strings."""
         if any(self._is_fresh(condition) for condition in self._open()):
             return
-        if self._take_waiting(remaining, for_a_line=True):
+        if self._take_waiting(remaining, 1.0, fewer_than=_FOR_A_LINE):
             return
         rough = self._is_rough()
-        if self._double(remaining, _ROOM_WHILE_ROUGH if rough else _ROOM) or rough:
+        room = _ROOM_WHILE_ROUGH if rough else _ROOM
+        if self._take_waiting(remaining, room, fewer_than=_FOR_A_GOOD_LINE):
             return
-        self._take_waiting(remaining, for_a_line=False)
+        if self._double(remaining, room) or rough:
+            return
+        self._take_waiting(remaining, 1.0)
 
-    def _take_waiting(self, remaining: float | None, *, for_a_line: bool) -> bool:
-        """Open the first waiting condition that fits; those of kinds without three m, or any."""
+    def _take_waiting(self, remaining: float | None, share: float, *, fewer_than: int | None = None) -> bool:
+        """Open the first waiting condition that fits; of kinds that have fewer m, or any."""
         for kind, m in self.waiting:
             measured = {c.m for c in self.conditions if c.target == kind}
-            if for_a_line and len(measured) >= _FOR_A_LINE:
+            if fewer_than is not None and len(measured) >= fewer_than:
                 continue
             condition = Condition(kind, m, self.steps_of(kind))
-            if self._fits([condition], remaining, 1.0):
+            if self._fits([condition], remaining, share):
                 self.waiting.remove((kind, m))
                 self.conditions.append(condition)
                 return True
@@ -231,7 +234,7 @@ class StudySchedule(ReachSchedule):
         return width is not None and width > _ROUGH
 
     def _double(self, remaining: float | None, share: float) -> bool:
-        """Open twice the steps of the first kind that has not levelled off, if a share of the time holds it."""
+        """Open twice the steps of the first kind that has not levelled off, if a share of the time will do."""
         if not self.doubling or remaining is None:
             return False
         for kind in dict.fromkeys(condition.target for condition in self.conditions):

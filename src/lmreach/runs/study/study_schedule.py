@@ -3,9 +3,10 @@
 The picture (`study.picture`) has the same steps throughout. After it, in this order, as far as the time
 allows: every kind has three m, for a slope, then a fourth; the steps of a kind are doubled, with the same
 strings and starts, until n50 moves by less than its interval; the larger m; and what is still wider than
-asked for is narrowed, the first kind's slope before all else. Few steps cost the larger m most, so that a slope at
-few steps is too small, and no number of strings mends that. While the first slope is rough, half of the time
-stays for it. A kind moves to more steps only as a whole, so that different steps never make one line.
+asked for is narrowed, the first kind's slope before all else. Few steps cost the larger m most, so that a
+slope at few steps is too small, and no number of strings mends that. While the first slope is rough, half
+of the time stays for it. A kind moves to more steps only as a whole, so that different steps never make one
+line.
 """
 
 from collections.abc import Callable, Sequence

@@ -34,9 +34,10 @@ CALLS = {
     "judge": ["judge"],
     "plan": ["plan"],
     "compare": ["compare"],
+    "status": ["status"],
 }
 # What opens a folder or a file of a run takes no model that stands in memory.
-OF_RUNS = {"verify", "decode", "compare"}
+OF_RUNS = {"verify", "decode", "compare", "status"}
 QUICK = StudyConfig(
     m=(1, 2),
     targets=("random",),
@@ -76,7 +77,7 @@ def test_the_command_line_calls_the_very_same_functions(command: str, names: lis
 
 
 def test_every_command_is_a_function_or_said_to_be_none() -> None:
-    without = {"paper", "export", "export-table", "resume", "status", "report", "cache"}
+    without = {"paper", "export", "export-table", "resume", "report", "cache"}
     assert set(CALLS) | without == set(COMMANDS)
 
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from lmreach.results.copying import CopyResults as CopyResults
     from lmreach.results.file import open_results as open_results
     from lmreach.results.plan import PlanResults as PlanResults
+    from lmreach.results.status import RunStatus as RunStatus
     from lmreach.results.study import StudyResults as StudyResults
     from lmreach.results.support import SupportResults as SupportResults
     from lmreach.runs.bounds import bounds as bounds
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from lmreach.runs.certificates.call import verify as verify
     from lmreach.runs.compare.compare import compare as compare
     from lmreach.runs.copying.call import copy as copy
+    from lmreach.runs.status import status as status
     from lmreach.runs.study.call import cram as cram
     from lmreach.runs.study.call import study as study
     from lmreach.runs.study.plan import plan as plan
@@ -102,6 +104,7 @@ _PUBLIC = {
     "PlanResults": "lmreach.results.plan",
     "ReachabilityResults": "lmreach.results.answers",
     "ReachableConfig": "lmreach.config",
+    "RunStatus": "lmreach.results.status",
     "StudyConfig": "lmreach.config",
     "StudyResults": "lmreach.results.study",
     "SupportConfig": "lmreach.config",
@@ -122,6 +125,7 @@ _PUBLIC = {
     "open_run": "lmreach.engine.run",
     "plan": "lmreach.runs.study.plan",
     "reachability": "lmreach.runs.census.reachability",
+    "status": "lmreach.runs.status",
     "study": "lmreach.runs.study.call",
     "support": "lmreach.runs.support",
     "targets": "lmreach.runs.targets",

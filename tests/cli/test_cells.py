@@ -46,7 +46,7 @@ def test_json_holds_counts_intervals_and_ranks(capsys: pytest.CaptureFixture[str
 def test_every_measure(capsys: pytest.CaptureFixture[str], tmp_path: Path, measure: str) -> None:
     file = str(tmp_path / "s.safetensors")
     with pytest.raises(SystemExit):
-        main(["support", "builtin:random", "--positions", "200", "--lengths", "8", "--out", file])
+        main(["support", "builtin:random", "--positions", "200", "--prompt-tokens", "8", "--out", file])
     more = ("--support", file) if measure in ("ball", "box") else ()
     more = ("--prompts", "random") if measure == "empirical" else more
     capsys.readouterr()
@@ -162,7 +162,7 @@ def test_refusals_are_one_line(capsys: pytest.CaptureFixture[str], words: tuple[
 def test_a_support_of_another_model_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = str(tmp_path / "s.safetensors")
     with pytest.raises(SystemExit):
-        main(["support", "builtin:random", "--positions", "200", "--lengths", "8", "--out", file])
+        main(["support", "builtin:random", "--positions", "200", "--prompt-tokens", "8", "--out", file])
     capsys.readouterr()
     err = run(capsys, "builtin:verse", "--measure", "box", "--support", file, code=2)
     assert "one of width 64" in err

@@ -64,13 +64,13 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["study", "builtin:random", "--budget", "5 parsecs"], "budget"),
         (["study", "builtin:random", "--budget", "0"], "budget"),
         (["study", "builtin:random", "--budget", "5"], "write 5s or 5m"),
-        (["copy", "builtin:random"], "write --model builtin:random"),
+        (["copy", "builtin:random", "builtin:verse"], "the word 'builtin:verse'"),
         (["copy", "--steps", "0"], "expected --steps of at least 1; got 0"),
         (
             ["copy", "--train-shortest", "5", "--train-longest", "3"],
             "--train-shortest 5 above --train-longest 3",
         ),
-        (["judge", "a.npy", "--model", "builtin:random", "--target", "text:none.txt"], "none.txt"),
+        (["judge", "a.npy", "builtin:random", "--target", "text:none.txt"], "none.txt"),
         (["study", "builtin:random", "-m", "0"], "expected -m/--vectors of at least 1; got 0; see --help"),
         (["study", "builtin:random", "-m", "one"], "expected -m/--vectors as a whole number; got one"),
         (["study", "builtin:random", "--strings", "0"], "strings"),
@@ -120,7 +120,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
         ["study", "./no/such/folder"],
         ["bounds", "builtin:rando"],
         ["census", "missing.gguf"],
-        ["copy", "--model", "./no/such/folder"],
+        ["copy", "./no/such/folder"],
         ["support", "tiny:llama,width=x"],
     ],
 )
@@ -217,7 +217,7 @@ def test_a_run_can_be_verified_reported_and_asked_about(
         (["decode", str(certificate), "--json"], '"as_claimed": true'),
         (["export", str(certificate), "--out", str(tmp_path / "adapter")], "adapter_model.safetensors"),
         (
-            ["judge", str(tmp_path / "adapter"), "--target", f"ids:{ids}", "--model", "builtin:random"],
+            ["judge", str(tmp_path / "adapter"), "builtin:random", "--target", f"ids:{ids}"],
             "emitted",
         ),
         (["status", str(run)], "nothing left to do"),

@@ -44,14 +44,14 @@ def test_what_is_shown_reads_back(command: str, capsys: pytest.CaptureFixture[st
 def test_the_command_line_wins_over_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
-        'budget = "2m"\nm = [1, 3]\nmax_steps = 7\nwidth = 0.2\nout = "here"\ncells = true\n',
+        'budget = "2m"\nm = [1, 3]\nmax_steps = 7\nprecision_wanted = 0.2\nout = "here"\ncells = true\n',
         encoding="utf-8",
     )
     shown = show(capsys, "study", "--config", str(file), "--max-steps", "9", "--no-cells")
     assert shown["budget"] == "2m"
     assert shown["vectors"] == [1, 3]
     assert shown["max_steps"] == 9
-    assert shown["width"] == "0.2"
+    assert shown["precision_wanted"] == "0.2"
     assert shown["out"] == "here"
     assert shown["cells"] is False
     assert "json" not in shown

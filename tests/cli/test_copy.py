@@ -23,7 +23,7 @@ TINY = [
     "--strings",
     "2",
 ]
-QUICK = [*TINY, "--lengths", "1", "4", "--no-layouts", "--cram-strings", "0", "--no-progress"]
+QUICK = [*TINY, "--length", "1", "4", "--no-layouts", "--cram-strings", "0", "--no-progress"]
 
 
 def run(*words: str) -> int:
@@ -50,11 +50,10 @@ def test_a_copier_is_trained_and_measured(tmp_path: Path, capsys: pytest.Capture
 
 def test_json_is_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = [
-        "--model",
         "builtin:verse",
         "--strings",
         "2",
-        "--lengths",
+        "--length",
         "2",
         "--no-layouts",
         "--teacher-forced",
@@ -73,7 +72,7 @@ def test_an_n_gram_task_begins_with_strings_it_can_be_asked_about(tmp_path: Path
         "--cram-strings",
         "0",
         "-q",
-        "--lengths",
+        "--length",
         "4",
         "--task",
         "prefix_ngram",
@@ -109,13 +108,15 @@ def test_a_stopped_run_says_how_to_go_on_and_does(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--kind", "rope", "--model", "builtin:verse"], "got --model and --kind"),
-        (["--model", "builtin:verse", "--steps", "9"], "no training options with --model; got --steps"),
-        (["--model", "builtin:verse", "--alphabet", "A"], "letters from a to z"),
-        (["--lengths", "400"], "a context of 704"),
-        (["--lengths", "0"], "of at least 1"),
+        (["--kind", "rope", "builtin:verse"], "got builtin:verse and --kind rope"),
+        (["--fine-tune"], "expected MODEL with --fine-tune"),
+        (["builtin:verse", "--steps", "9"], "no training options for a model as it is; got --steps"),
+        (["--model", "builtin:verse"], "the model stands without one"),
+        (["builtin:verse", "--alphabet", "A"], "letters from a to z"),
+        (["--length", "400"], "a context of 704"),
+        (["--length", "0"], "of at least 1"),
         (["--kind", "gru"], "gru"),
-        (["--model", "no/such.gguf"], "no/such.gguf"),
+        (["no/such.gguf"], "no/such.gguf"),
     ],
 )
 def test_refusals_are_one_line(
@@ -139,5 +140,5 @@ def test_refusals_are_one_line(
 def test_load_options_reach_the_model_to_fine_tune_or_are_refused(
     options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(*QUICK, "--fine-tune", "builtin:verse", *options, "--out", str(tmp_path / "run")) == 2
+    assert run(*QUICK, "builtin:verse", "--fine-tune", *options, "--out", str(tmp_path / "run")) == 2
     assert words in capsys.readouterr().err

@@ -51,7 +51,7 @@ def test_stored_vectors_are_half_precision_unless_said(capsys: pytest.CaptureFix
 
 def test_support_feeds_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = str(tmp_path / "s.safetensors")
-    words = ("support", "builtin:random", "--positions", "400", "--lengths", "4", "16", "--no-progress")
+    words = ("support", "builtin:random", "--positions", "400", "--prompt-tokens", "4", "16", "--no-progress")
     shown = run(capsys, *words, "--out", file)
     assert max(map(len, shown.splitlines()[:-1])) <= 100
     assert "half-angle" in shown
@@ -78,7 +78,7 @@ def test_support_feeds_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path
         (("bounds", "--width", "8", "--vocab", "9", "--dtype", "int9"), "int8"),
         (("bounds", "--width", "8"), "--vocab"),
         (("bounds", "builtin:random", "--width", "8"), "leave one out"),
-        (("support", "builtin:random", "--lengths", "600"), "512"),
+        (("support", "builtin:random", "--prompt-tokens", "600"), "512"),
         (("support", "builtin:random", "--positions", "0"), "positions"),
         (("support", "builtin:random", "--prompts", "words"), "words"),
         (("support", "builtin:random", "--limit-dtype", "float61"), "float61"),

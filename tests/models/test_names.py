@@ -82,7 +82,7 @@ def test_adapters_are_told_from_models(folder: Path, tmp_path: Path) -> None:
     adapter(tmp_path / "lora")
     assert "lora, a LORA adapter of org/base; merge it" in said_of(tmp_path / "lora")
     adapter(tmp_path / "prompt", "PROMPT_TUNING")
-    assert "lmreach judge prompt --model org/base" in said_of(tmp_path / "prompt")
+    assert "lmreach judge prompt org/base" in said_of(tmp_path / "prompt")
     adapter(folder)
     said = said_of(folder)
     assert "whole with both the weights of a model and a LORA adapter; merge it" in said

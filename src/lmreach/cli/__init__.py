@@ -6,11 +6,14 @@ import time
 import traceback
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 from pydantic import ValidationError
 
 from lmreach import __version__
+from lmreach.cli.codes import exit_codes
 from lmreach.cli.console import show_anything
+from lmreach.cli.examples import epilogue
+from lmreach.cli.help import explain
 from lmreach.cli.words import check, said
 from lmreach.config.given import explained
 from lmreach.errors import LmreachError, out_of_memory, problem
@@ -23,10 +26,19 @@ _HELP = """Which outputs can a language model be made to produce, how many, and 
 MODEL is a Hugging Face id, a folder, a .gguf file, or builtin:verse / builtin:random.
 """
 
-_EPILOGUE = (
-    "Begin with: lmreach study builtin:verse. Any command takes --config FILE.toml (names as here; the "
-    "command line wins; see lmreach config show) and --debug, which shows a stack trace."
-)
+_EPILOGUE = f"""Begin with: lmreach study builtin:verse --budget 2m
+
+Any command takes --config FILE.toml (names as here; the command line wins;
+see lmreach config show) and --debug, which shows a stack trace. With NO_COLOR
+set, nothing is coloured. Exit codes:
+{exit_codes()}
+"""
+
+
+def _worth_showing(default: object) -> str | None:
+    """Return a default as help shows it; that nothing is given, or that a flag is not set, needs no word."""
+    return None if default in ((), [], "", None, False) else str(default)
+
 
 app = App(
     name="lmreach",
@@ -35,6 +47,7 @@ app = App(
     version=__version__,
     help_format="plaintext",
     result_action="return_value",
+    default_parameter=Parameter(show_default=_worth_showing),
 )
 # Each is a module of this package, and the function in it of the same name (with _ for -).
 COMMANDS = {
@@ -64,17 +77,22 @@ for _name, _summary in COMMANDS.items():
         f"lmreach.cli.{_module}:{_module}",
         name=_name,
         help=_summary,
+        help_epilogue=epilogue(_name),
         sort_key=list(COMMANDS).index(_name),
         validator=check,
     )
-app.command("lmreach.cli.config:config", name="config", help="Settings of a command, as a file for --config.")
+# Those that ask nothing of a model.
+OTHERS = {
+    "config": "Settings of a command, as a file for --config.",
+    "help": "The help of a command; 'help exit-codes': what commands return.",
+    "completion": "A script with which your shell completes commands and options.",
+}
+for _name, _summary in OTHERS.items():
+    app.command(f"lmreach.cli.{_name}:{_name}", name=_name, help=_summary)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    0: done; 1: a claim did not hold, or a round failed; 2: bad input; 130: interrupted; 143: SIGTERM.
-    """
+    """Run the command line and exit with one of `EXIT_CODES`."""
     show_anything()
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
@@ -104,6 +122,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _run(words: list[str]) -> object:
     app.config = ()
+    if {"--help", "-h"} & set(words):
+        explain(words[0])
     if any(word.partition("=")[0] == "--config" for word in words) and words[0] in COMMANDS:
         from lmreach.cli.config import function_of, kinds_of
         from lmreach.cli.toml import from_file, without_file

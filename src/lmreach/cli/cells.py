@@ -1,5 +1,6 @@
 """The cells of a model's decoder: their shares, unreachable tokens, and a map."""
 
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -27,10 +28,14 @@ def cells(
     model
         Hugging Face id, folder, .gguf file, or builtin:verse / builtin:random.
     """
+    from lmreach.cli import BEGUN
     from lmreach.cli.running import show, watched
     from lmreach.runs.cells.run import cells as run_cells
 
     with watched(silent=no_progress) as (progress, stop):
-        found = run_cells(model, config, out=out, progress=progress, stop=stop)
+        found = run_cells(model, config, out=out, progress=progress, stop=stop, begun=BEGUN)
     show(found, json=json)
-    return 130 if found.interrupted else 0
+    if found.interrupted:
+        why = "interrupted" if stop() else "the budget was spent"
+        print(f"lmreach: {why} before every part was through", file=sys.stderr)
+    return stop.code if stop() else 0

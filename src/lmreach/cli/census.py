@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Census, Fresh, Json, NoProgress, Out, Quiet
+from lmreach.cli.options import Census, Fresh, Json, NoProgress, Open, Out, Quiet
 from lmreach.config import CensusConfig, ReachableConfig
-from lmreach.config.settings import Seconds, several
+from lmreach.config.settings import several
 from lmreach.errors import InputError, problem
 from lmreach.files import check_place
 
@@ -37,11 +37,9 @@ def census(
         several(),
         Parameter(help="Run folders whose certificates count as proofs for --is-reachable."),
     ] = _SEARCH.runs,
-    budget: Annotated[Seconds, Parameter(help="Time to search for --is-reachable: 90s, 5m, 1h.")] = (
-        _SEARCH.budget_s
-    ),
     out: Out = None,
     fresh: Fresh = False,
+    open: Open = False,
     json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -67,10 +65,9 @@ def census(
         from lmreach.engine.provenance import command_line
         from lmreach.runs.census.reachability import reachability
 
-        shared = {
-            name: getattr(config, name) for name in config.model_fields_set & {"load", "m", "bos", "seed"}
-        }
-        asked = configure(ReachableConfig, None, {**shared, "runs": runs, "budget": budget})
+        both = {"load", "m", "bos", "seed", "budget_s"}
+        shared = {name: getattr(config, name) for name in config.model_fields_set & both}
+        asked = configure(ReachableConfig, None, {**shared, "runs": runs})
         return _search(
             lambda progress, stop: reachability(
                 model,
@@ -86,30 +83,43 @@ def census(
             json=json,
             silent=quiet or no_progress,
         )
+    from lmreach.cli import BEGUN
     from lmreach.engine.provenance import command_line
     from lmreach.runs.census.call import census as run_census
 
     return _watch(
         lambda progress, stop: run_census(
-            model, config, out=out, fresh=fresh, command=command_line(), progress=progress, stop=stop
+            model,
+            config,
+            out=out,
+            fresh=fresh,
+            command=command_line(),
+            progress=progress,
+            stop=stop,
+            begun=BEGUN,
         ),
         missing=missing,
         json=json,
         quiet=quiet,
         silent=quiet or no_progress,
+        open=open,
     )
 
 
-def go_on(folder: Path, *, json: bool, quiet: bool, silent: bool) -> int:
+def go_on(folder: Path, budget_s: float | None, *, json: bool, quiet: bool, silent: bool, open: bool) -> int:
     """Go on with a census from its folder alone; returns the exit code."""
+    from lmreach.cli import BEGUN
     from lmreach.runs.census.run import resume_census
 
     return _watch(
-        lambda progress, stop: resume_census(folder, progress=progress, stop=stop),
+        lambda progress, stop: resume_census(
+            folder, budget_s=budget_s, progress=progress, stop=stop, begun=BEGUN
+        ),
         missing=None,
         json=json,
         quiet=quiet,
         silent=silent,
+        open=open,
     )
 
 
@@ -158,6 +168,7 @@ def _watch(
     json: bool,
     quiet: bool,
     silent: bool,
+    open: bool,
 ) -> int:
     from lmreach.cli.census_table import write_missing
     from lmreach.cli.running import watch
@@ -169,7 +180,7 @@ def _watch(
         ended.extend([] if end.folder is None else [end.folder])
         return end
 
-    code = watch(kept, quiet=quiet, no_progress=silent, json=json)
+    code = watch(kept, quiet=quiet, no_progress=silent, json=json, open=open)
     if missing is not None:
         from lmreach.results import open_results
 

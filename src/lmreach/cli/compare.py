@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Json
+from lmreach.cli.options import Json, Open
 from lmreach.files import check_place
 
 Runs = Annotated[
@@ -33,13 +33,14 @@ def compare(
     out: Annotated[
         str, Parameter(name=["--out", "-o"], help="Folder for the page and its tables; they are replaced.")
     ] = "lmreach-compare",
+    open: Open = False,
     json: Json = False,
 ) -> int:
     """Put studies beside one another: one table, one page, and where they differ in more than their models.
 
     Writes compare.html, table.csv, table.md, table.tex and comparison.json. Recomputes nothing.
     """
-    from lmreach.cli.running import show
+    from lmreach.cli.running import open_page, show
     from lmreach.report.compare.page import write_comparison
     from lmreach.runs.compare.compare import compare as run_compare
 
@@ -50,4 +51,6 @@ def compare(
     show(compared, json=json)
     if not json:
         print(f"\npage: {page}\ntables: {folder / 'table.csv'}, table.md, table.tex")
+    if open:
+        open_page(page)
     return 0

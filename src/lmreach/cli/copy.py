@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Fresh, Json, Load, NoProgress, Out, Quiet
+from lmreach.cli.options import Fresh, Json, Load, NoProgress, Open, Out, Quiet
 from lmreach.config import LoadConfig
+from lmreach.config.settings import Seconds
 from lmreach.config.training import CopyKind, CopyTaskName, CopyTrainConfig
 from lmreach.errors import InputError, problem
 
@@ -24,23 +25,22 @@ _OPTIONS = {
 
 
 def copy(
+    model: str | None = None,
+    /,
     *,
     kind: Annotated[CopyKind | None, Parameter(help="Architecture to train; default rope.")] = None,
     task: Annotated[CopyTaskName, Parameter(help="What is asked of a string.")] = "copy",
     preset: Annotated[
         Literal["quick", "paper"], Parameter(help="Training strings of up to 16 (quick) or 50 letters.")
     ] = "quick",
-    model: Annotated[
-        str | None, Parameter(help="Take this model as it is and ask it to copy in context (zero-shot).")
-    ] = None,
     fine_tune: Annotated[
-        str | None, Parameter(help="Train this model further instead of one from scratch.")
-    ] = None,
+        bool, Parameter(help="Train MODEL further instead of asking it as it is.", negative="")
+    ] = False,
     resize: Annotated[
         bool, Parameter(help="Fine-tuning: new rows for the symbols instead of tokens it has.", negative="")
     ] = False,
     alphabet: Annotated[
-        str, Parameter(help='Letters of the strings, e.g. "a-p"; with --model also "tokens".')
+        str, Parameter(help='Letters of the strings, e.g. "a-p"; with MODEL also "tokens".')
     ] = "",
     test_alphabet: Annotated[
         str, Parameter(help="Letters to measure with; default: those of training.")
@@ -51,7 +51,9 @@ def copy(
     strings: Annotated[int, Parameter(help="Strings per length.")] = 64,
     lengths: Annotated[
         list[int] | None,
-        Parameter(help="Lengths to measure; default: chosen as results come in.", **Several),
+        Parameter(
+            name=["-n", "--length"], help="Lengths to measure; default: chosen as results come in.", **Several
+        ),
     ] = None,
     longest: Annotated[
         int | None, Parameter(help="Longest string measured; default 20 x the longest in training, or 256.")
@@ -80,8 +82,12 @@ def copy(
         Literal["no", "bf16", "fp16"] | None, Parameter(help="Mixed precision.", group="Training options")
     ] = None,
     seed: Annotated[int, Parameter(help="Seed of weights and strings.")] = 0,
+    budget: Annotated[
+        Seconds, Parameter(help="Time for the whole run: 90s, 5m, 1h, or none for no limit.")
+    ] = None,
     out: Out = None,
     fresh: Fresh = False,
+    open: Open = False,
     load: Load = LoadConfig(),
     json: Json = False,
     quiet: Quiet = False,
@@ -89,16 +95,21 @@ def copy(
 ) -> int:
     """Find the length at which a model stops copying strings, and set the limit from theory beside it.
 
-    Trains a small model from scratch (--kind), or a given one further (--fine-tune), on strings up to a
-    length until held-out ones are all copied, then measures longer ones by free-running decoding; or asks a
-    model as it is (--model). Writes a run folder with results.json and report.html. A stopped run goes on
-    with the same command and the same --out, or with lmreach resume.
+    Without MODEL a small one is trained from scratch (--kind); with --fine-tune MODEL is trained further: on
+    strings up to a length until held-out ones are all copied. Then longer ones are measured by free-running
+    decoding. MODEL alone is asked as it is, in context. Writes a run folder with results.json and
+    report.html. A stopped run goes on with the same command and the same --out, or with lmreach resume.
+
+    Parameters
+    ----------
+    model
+        Hugging Face id, folder, .gguf file, or builtin:verse / builtin:random; none: one is trained.
     """
-    _one_subject(model, fine_tune, kind)
+    _one_subject(model, fine_tune=fine_tune, kind=kind)
     from lmreach.config import CopyConfig
 
     own = {
-        "fine_tune": fine_tune,
+        "fine_tune": model if fine_tune else None,
         "revision": load.revision if fine_tune else None,
         "offline": (load.offline or None) if fine_tune else None,
         "trust_remote_code": (load.trust_remote_code or None) if fine_tune else None,
@@ -116,19 +127,21 @@ def copy(
         "precision": precision,
     }
     training = {name: value for name, value in own.items() if value is not None}
-    if model is not None:
+    asked = None if fine_tune else model
+    if asked is not None:
         _only_when_trained({**training, "test_alphabet": test_alphabet or None}, task)
     train = None
-    if model is None:
+    if asked is None:
         _can_train_so(load)
         train = CopyTrainConfig.preset(
             preset, kind or "rope", **_sensible(training), seed=seed, device=load.device
         )
     config = CopyConfig(
         train=train,
-        model=model,
+        model=asked,
         load=load,
-        alphabet=alphabet if model is not None else "",
+        budget_s=budget,
+        alphabet=alphabet if asked is not None else "",
         test_alphabet=test_alphabet,
         strings=strings,
         lengths=() if lengths is None else tuple(lengths),
@@ -140,25 +153,37 @@ def copy(
         cram_steps=cram_steps,
         seed=seed,
     )
-    return _run(config, out, fresh=fresh, json=json, quiet=quiet, no_progress=no_progress)
+    return _run(config, out, fresh=fresh, open=open, json=json, quiet=quiet, no_progress=no_progress)
 
 
-def go_on(run: Path, *, json: bool, quiet: bool, silent: bool) -> int:
+def go_on(run: Path, budget_s: float | None, *, json: bool, quiet: bool, silent: bool, open: bool) -> int:
     """Go on with a copying run from its folder."""
+    from lmreach.cli import BEGUN
     from lmreach.cli.running import watch
     from lmreach.runs.copying.run import resume_copying
 
     return watch(
-        lambda progress, stop: resume_copying(run, progress=progress, stop=stop),
+        lambda progress, stop: resume_copying(
+            run, budget_s=budget_s, progress=progress, stop=stop, begun=BEGUN
+        ),
         json=json,
         quiet=quiet,
         no_progress=silent,
+        open=open,
     )
 
 
 def _run(
-    config: "CopyConfig", out: str | None, *, fresh: bool, json: bool, quiet: bool, no_progress: bool
+    config: "CopyConfig",
+    out: str | None,
+    *,
+    fresh: bool,
+    open: bool,
+    json: bool,
+    quiet: bool,
+    no_progress: bool,
 ) -> int:
+    from lmreach.cli import BEGUN
     from lmreach.cli.running import watch
     from lmreach.engine.provenance import command_line
     from lmreach.runs.copying.call import copy as run_copy
@@ -172,21 +197,21 @@ def _run(
             command=command_line(),
             progress=progress,
             stop=stop,
+            begun=BEGUN,
         ),
         json=json,
         quiet=quiet,
         no_progress=no_progress,
+        open=open,
     )
 
 
-def _one_subject(model: str | None, fine_tune: str | None, kind: str | None) -> None:
-    given = [
-        name for name, value in (("--model", model), ("--fine-tune", fine_tune), ("--kind", kind)) if value
-    ]
-    if len(given) > 1:
-        raise InputError(
-            problem("one of --kind, --fine-tune and --model", " and ".join(given), "leave the others out")
-        )
+def _one_subject(model: str | None, *, fine_tune: bool, kind: str | None) -> None:
+    if fine_tune and model is None:
+        raise InputError(problem("MODEL with --fine-tune", "none", "name the model to train further"))
+    if model is not None and kind is not None:
+        got = f"{model} and --kind {kind}"
+        raise InputError(problem("MODEL, or --kind of one to train", got, "leave one of them out"))
 
 
 def _can_train_so(load: LoadConfig) -> None:
@@ -210,7 +235,7 @@ def _only_when_trained(training: dict[str, Any], task: str) -> None:
     if names:
         got = ", ".join(_OPTIONS.get(name, f"--{name.replace('_', '-')}") for name in names)
         raise InputError(
-            problem("no training options with --model", got, "leave them out, or use --fine-tune")
+            problem("no training options for a model as it is", got, "leave them out, or add --fine-tune")
         )
 
 

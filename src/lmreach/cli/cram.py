@@ -1,6 +1,6 @@
-"""Cramming alone: a fixed number of strings at each m, without a budget."""
+"""Cramming alone: a fixed number of strings at each m."""
 
-from lmreach.cli.options import CramRun, Fresh, Json, NoProgress, Out, Quiet
+from lmreach.cli.options import CramRun, Fresh, Json, NoProgress, Open, Out, Quiet
 from lmreach.config import CramRunConfig
 
 
@@ -11,29 +11,39 @@ def cram(
     config: CramRun = CramRunConfig(),
     out: Out = None,
     fresh: Fresh = False,
+    open: Open = False,
     json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> int:
     """Optimise prompt vectors until greedy decoding emits the target; gives curve, n50 and slope.
 
-    Runs every string asked for, however long it takes (Ctrl-C leaves a valid run; go on with
-    'lmreach resume').
+    Runs every string asked for, however long it takes, unless --budget ends it. Ctrl-C leaves a valid run;
+    'lmreach resume' goes on with it.
 
     Parameters
     ----------
     model
         Hugging Face id, folder, .gguf file, or builtin:verse / builtin:random.
     """
+    from lmreach.cli import BEGUN
     from lmreach.cli.running import watch
     from lmreach.engine.provenance import command_line
     from lmreach.runs.study.call import cram as run_cram
 
     return watch(
         lambda progress, stop: run_cram(
-            model, config, out=out, fresh=fresh, command=command_line(), progress=progress, stop=stop
+            model,
+            config,
+            out=out,
+            fresh=fresh,
+            command=command_line(),
+            progress=progress,
+            stop=stop,
+            begun=BEGUN,
         ),
         quiet=quiet,
         no_progress=no_progress,
         json=json,
+        open=open,
     )

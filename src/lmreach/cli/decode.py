@@ -11,9 +11,9 @@ from lmreach.cli.options import Json
 
 def decode(
     certificate: str,
+    model: str | None = None,
     /,
     *,
-    model: Annotated[str | None, Parameter(help="Model, where the file lies outside of its run.")] = None,
     n: Annotated[int | None, Parameter(name=["-n", "--length"], help="Tokens; default: as claimed.")] = None,
     json: Json = False,
 ) -> int:
@@ -23,6 +23,8 @@ def decode(
     ----------
     certificate
         A .safetensors file from the certificates folder of a run, or the folder of a run that has just one.
+    model
+        Its model, where the file lies outside of its run.
     """
     from lmreach.cli.running import show
     from lmreach.runs.certificates.call import decode as run_decode

@@ -11,6 +11,7 @@ from lmreach.files import check_place
 
 def export(
     source: str,
+    model: str | None = None,
     /,
     *,
     out: Annotated[
@@ -20,7 +21,6 @@ def export(
         Literal["peft", "safetensors"],
         Parameter(help="peft: a prompt-tuning adapter; safetensors: vectors, ids, claim."),
     ] = "peft",
-    model: Annotated[str | None, Parameter(help="Model, where the file lies outside of its run.")] = None,
     csv: Annotated[str | None, Parameter(help="File for every trial of a run as CSV.")] = None,
     jsonl: Annotated[str | None, Parameter(help="File for every trial of a run as JSON lines.")] = None,
     parquet: Annotated[str | None, Parameter(help="File for every trial of a run as Parquet.")] = None,
@@ -32,6 +32,8 @@ def export(
     source
         A .safetensors file from the certificates folder of a run with --out; or the folder of a run with
         --csv, --jsonl or --parquet.
+    model
+        The model of a certificate, where the file lies outside of its run.
     """
     tables = {"csv": csv, "jsonl": jsonl, "parquet": parquet}
     asked = {form: Path(path) for form, path in tables.items() if path is not None}

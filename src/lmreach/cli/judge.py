@@ -10,9 +10,9 @@ from lmreach.config import JudgeConfig
 
 def judge(
     vectors: str,
+    model: str,
     /,
     *,
-    model: Annotated[str, Parameter(help="Hugging Face id, folder, .gguf file or builtin:NAME.")],
     target: Annotated[str, Parameter(help="What they should emit: text:FILE or ids:FILE (its first line).")],
     config: Judge = JudgeConfig(),
     json: Json = False,
@@ -23,6 +23,8 @@ def judge(
     ----------
     vectors
         A .npy or .safetensors file of shape (m, d), or the folder of a PEFT prompt-tuning adapter.
+    model
+        Hugging Face id, folder, .gguf file, or builtin:verse / builtin:random.
     """
     from lmreach.cli.running import show
     from lmreach.runs.certificates.call import judge as run_judge

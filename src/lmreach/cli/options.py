@@ -27,6 +27,7 @@ __all__ = [
     "Judge",
     "Load",
     "NoProgress",
+    "Open",
     "Out",
     "Quiet",
     "Study",
@@ -63,5 +64,8 @@ Fresh = Annotated[
     ),
 ]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print the result as JSON.")]
+Open = Annotated[
+    bool, Parameter(name="--open", negative="", help="Open the page in the web browser at the end.")
+]
 NoProgress = Annotated[bool, Parameter(name="--no-progress", negative="", help="Say nothing while running.")]
 Quiet = Annotated[bool, Parameter(name=["-q", "--quiet"], negative="", help="Print the report's path only.")]

@@ -5,12 +5,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lmreach.cli.options import Open
+
 
 def report(
     run: str,
     /,
     *,
     figures: Annotated[bool, Parameter(negative="", help="Also write every figure as SVG and PNG.")] = False,
+    open: Open = False,
 ) -> int:
     """Render the report of a run again from its results.json; recomputes nothing.
 
@@ -19,6 +22,7 @@ def report(
     run
         Folder of the run.
     """
+    from lmreach.cli.running import open_page
     from lmreach.engine.run import RunKind, open_run
     from lmreach.report.figures import save_figures
     from lmreach.report.html import render
@@ -27,8 +31,11 @@ def report(
     begun = open_run(Path(run))
     begun.require(RunKind.STUDY, RunKind.CENSUS, RunKind.COPY, what="draw a page of")
     folder, results = begun.folder, open_results(begun.folder)
-    print(render(results, folder / "report.html"))
+    page = render(results, folder / "report.html")
+    print(page)
     if figures:
         for path in save_figures(results, folder / "figures"):
             print(path)
+    if open:
+        open_page(page)
     return 0

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Json, NoProgress, Quiet, seconds
+from lmreach.cli.options import Json, NoProgress, Open, Quiet, seconds
 
 
 def resume(
@@ -13,9 +13,10 @@ def resume(
     /,
     *,
     budget: Annotated[
-        str, Parameter(help="Time for this continuation of a study or search: 90s, 5m, 1h, or none.")
+        str, Parameter(help="Time for this continuation: 90s, 5m, 1h, or none for no limit.")
     ] = "none",
     json: Json = False,
+    open: Open = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> int:
@@ -33,11 +34,11 @@ def resume(
     if kind is RunKind.CENSUS:
         from lmreach.cli.census import go_on
 
-        return go_on(folder, json=json, quiet=quiet, silent=silent)
+        return go_on(folder, limit, json=json, quiet=quiet, silent=silent, open=open)
     if kind is RunKind.COPY:
         from lmreach.cli.copy import go_on as go_on_copying
 
-        return go_on_copying(folder, json=json, quiet=quiet, silent=silent)
+        return go_on_copying(folder, limit, json=json, quiet=quiet, silent=silent, open=open)
     if kind is RunKind.REACHABLE:
         from lmreach.cli.census import search_on
 
@@ -53,4 +54,5 @@ def resume(
         quiet=quiet,
         no_progress=no_progress,
         json=json,
+        open=open,
     )

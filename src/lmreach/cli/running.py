@@ -10,11 +10,21 @@ from lmreach.progress import Progress, Silent
 from lmreach.progress.terminal import Terminal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lmreach.engine.run import RunEnd
     from lmreach.results.run import RunResults
 
     Ended = RunEnd | RunResults
     from lmreach.results.shown import Shown
+
+
+def open_page(page: "Path") -> None:
+    """Open a page in the web browser; where there is none, say where the page is."""
+    import webbrowser
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        print(f"lmreach: no web browser found; the page is {page}", file=sys.stderr)
 
 
 @contextmanager
@@ -46,6 +56,7 @@ def watch(
     quiet: bool,
     no_progress: bool,
     json: bool,
+    open: bool,
 ) -> int:
     """Run with progress and Ctrl-C in hand, then print what was found; returns the exit code."""
     from lmreach.engine.run import open_run
@@ -65,7 +76,11 @@ def watch(
         print(open_results(end.folder))
     for failed in end.failed:
         print(f"lmreach: {failed}", file=sys.stderr)
+    if open:
+        open_page(end.folder / "report.html")
     if end.interrupted:
-        print(f"lmreach: interrupted; go on with: lmreach resume {end.folder}", file=sys.stderr)
-        return stop.code
+        why = "interrupted" if stop() else "the budget is spent"
+        print(f"lmreach: {why}; go on with: lmreach resume {end.folder}", file=sys.stderr)
+        if stop():
+            return stop.code
     return 1 if end.failed else 0

@@ -1,6 +1,6 @@
 """The main job."""
 
-from lmreach.cli.options import Fresh, Json, NoProgress, Out, Quiet, Study
+from lmreach.cli.options import Fresh, Json, NoProgress, Open, Out, Quiet, Study
 from lmreach.config import StudyConfig
 
 
@@ -11,6 +11,7 @@ def study(
     config: Study = StudyConfig(),
     out: Out = None,
     fresh: Fresh = False,
+    open: Open = False,
     json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -45,4 +46,5 @@ def study(
         quiet=quiet,
         no_progress=no_progress,
         json=json,
+        open=open,
     )

@@ -12,7 +12,6 @@ from lmreach.errors import problem
 
 __all__ = ["check", "said"]
 
-_MODELS = ("model", "fine_tune")
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -26,9 +25,8 @@ def check(*given: Any, **named: Any) -> None:
     """
     from lmreach.models.resolve import find
 
-    for name in _MODELS:
-        if isinstance(named.get(name), str):
-            find(named[name])
+    if isinstance(named.get("model"), str):
+        find(named["model"])
     configs = [vars(value) for value in (*given, *named.values()) if isinstance(value, Settings)]
     for holder in (named, *configs):
         for kind in holder.get("targets") or ():
@@ -43,11 +41,11 @@ def said(error: CycloptsError, words: list[str]) -> str:
     command = f"lmreach {words[0]}" if words and not words[0].startswith("-") else "lmreach"
     if isinstance(error.__cause__, ValidationError):
         return explained(error.__cause__)
+    if any(word.partition("=")[0] == "--model" for word in words):
+        return problem(f"an option of {command}", "--model", "the model stands without one: see --help")
     if isinstance(error, UnusedCliTokensError):
         left = [str(word) for word in error.unused_tokens or ()]
         remedy = f"see {command} --help"
-        if command == "lmreach copy" and len(left) == 1:
-            remedy = f"write --model {left[0]} to ask it as it is, or --fine-tune {left[0]}"
         return problem(f"options after {command}", f"the word {' '.join(left)!r}", remedy)
     if isinstance(error, CoercionError) and error.token is not None:
         name = error.token.keyword or (error.argument.name.lstrip("-").upper() if error.argument else "it")

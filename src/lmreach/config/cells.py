@@ -6,7 +6,7 @@ from cyclopts import Parameter
 from pydantic import Field, model_validator
 
 from lmreach.config.load import Load, LoadConfig
-from lmreach.config.settings import Count, File, Seed, Settings, several
+from lmreach.config.settings import Count, File, Seconds, Seed, Settings, several
 from lmreach.errors import InputError, problem
 
 __all__ = ["CellsConfig"]
@@ -20,6 +20,9 @@ class CellsConfig(Settings):
     """
 
     load: Load = LoadConfig()
+    budget_s: Annotated[Seconds, Parameter(name="--budget")] = Field(
+        default=None, description="time for the parts together: 90s, 5m, 1h, or none for no limit"
+    )
     measure: str | None = Field(
         default=None,
         description="shares of what: gaussian (norm-shaped; default), ellipsoid, ball, box, empirical",

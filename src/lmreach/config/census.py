@@ -27,6 +27,10 @@ class CensusConfig(Settings):
         default="", description="Hugging Face id, folder, .gguf file, builtin:NAME or tiny:FAMILY,..."
     )
     load: Load = LoadConfig()
+    budget_s: Annotated[Seconds, Parameter(name="--budget")] = Field(
+        default=None,
+        description="time for the whole run: 90s, 5m, 1h, or none for no limit; --is-reachable: 5m",
+    )
     n: Annotated[Count | None, Parameter(name=["-n", "--length"])] = Field(
         default=None, description="tokens after each prompt: 12 on a grid, else 8"
     )

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal, Self
 
+from cyclopts import Parameter
 from pydantic import Field, model_validator
 
 from lmreach.config.load import LoadConfig
-from lmreach.config.settings import Count, Seed, Settings
+from lmreach.config.settings import Count, Seconds, Seed, Settings
 from lmreach.config.training import CopyTrainConfig
 
 Decoding = Literal["free_running", "teacher_forced"]
@@ -17,6 +18,9 @@ class CopyConfig(Settings):
     train: CopyTrainConfig | None = Field(default=None, description="how a copier is trained (or fine-tuned)")
     model: str | None = Field(default=None, description="a model that is asked to copy as it is, in context")
     load: LoadConfig = LoadConfig()
+    budget_s: Annotated[Seconds, Parameter(name="--budget")] = Field(
+        default=None, description="time for the whole run: 90s, 5m, 1h, or none for no limit"
+    )
     alphabet: str = Field(
         default="",
         description='symbols asked of a model as it is: letters such as "a-p", or "tokens"; empty: a to z',

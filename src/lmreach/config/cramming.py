@@ -92,7 +92,7 @@ class CramPlan(CramSettings):
         description="frontier (one run per string gives its reach), fixed (success or not at single lengths) "
         "or published (that of Meyer et al. 2026, for comparison)",
     )
-    length: Annotated[tuple[Count, ...], several()] = Field(
+    length: Annotated[tuple[Count, ...], several("-n", "--length")] = Field(
         default=(),
         description="length in tokens to try under fixed or published, may be repeated; none: chosen by what "
         "was seen (fixed), or the published grid",

@@ -33,12 +33,12 @@ Seed = Annotated[int, Field(ge=0)]
 Seconds = Annotated[
     Annotated[float, Field(gt=0)] | None,
     BeforeValidator(seconds),
-    Parameter(converter=as_written, show_default=spoken_seconds),
+    Parameter(converter=as_written, show_default=spoken_seconds, metavar="TIME"),
 ]
 Share = Annotated[
     Annotated[float, Field(gt=0)] | None,
     BeforeValidator(share),
-    Parameter(converter=as_written, show_default=spoken_share),
+    Parameter(converter=as_written, show_default=spoken_share, metavar="SHARE"),
 ]
 
 

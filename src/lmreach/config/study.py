@@ -39,7 +39,7 @@ class StudyConfig(Settings):
     budget_s: Annotated[Seconds, Parameter(name="--budget")] = Field(
         default=300.0, description="time for the whole run: 90s, 5m, 1h, or none for no limit"
     )
-    relative_width: Annotated[Share, Parameter(name="--width")] = Field(
+    relative_width: Annotated[Share, Parameter(name="--precision-wanted")] = Field(
         default=0.1,
         description="width of an interval over its value (0.1: 10 %) at which n50 and slope are known well "
         "enough, and measuring ends early; none: run all strings",
@@ -73,10 +73,13 @@ class StudyConfig(Settings):
 
 
 class CramRunConfig(Settings):
-    """Cramming alone: every string that is asked for at each m, without a budget."""
+    """Cramming alone: every string that is asked for at each m, in as many steps, unless a budget ends it."""
 
     load: Load = LoadConfig()
     m: Vectors = Field(default=(1,), min_length=1, description="numbers of prompt vectors, e.g. -m 1 2 4")
+    budget_s: Annotated[Seconds, Parameter(name="--budget")] = Field(
+        default=None, description="time for the whole run: 90s, 5m, 1h, or none for no limit"
+    )
     targets: Targets = Field(
         default=("random",), min_length=1, description=f"kinds of target strings: {_KINDS}"
     )
@@ -89,7 +92,8 @@ class CramRunConfig(Settings):
             load=self.load,
             m=self.m,
             targets=self.targets,
-            budget_s=None,
+            budget_s=self.budget_s,
+            adapt_steps=False,
             relative_width=None,
             support_positions=0,
             decoder_cells=False,

@@ -15,7 +15,7 @@ class SupportConfig(Settings):
 
     load: Load = LoadConfig()
     positions: int = Field(default=8192, description="hidden states to measure")
-    lengths: Annotated[tuple[Count, ...], several()] = Field(
+    lengths: Annotated[tuple[Count, ...], several("--prompt-tokens")] = Field(
         default=(),
         description="prompt lengths in tokens; default: 4, 16, 64, ... to the context limit, or as far as "
         "the positions afford (a quarter of them, for two kinds of prompts)",

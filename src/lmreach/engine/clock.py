@@ -30,6 +30,8 @@ class Clock:
     ----------
     started
         When the run began, UTC.
+    told
+        Whether anybody who asked was told that measuring has to end.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Clock:
         self.started = datetime.now(UTC)
         self.now = now
         self.budget_s = budget_s
+        self.told = False
         self._begun = now() if begun is None else begun
         self._closing = 0.0
         if budget_s is not None:
@@ -75,7 +78,8 @@ class Clock:
         ahead
             Seconds of work that would still follow.
         """
-        return self.stopped() or self.late(ahead)
+        self.told = (over := self.stopped() or self.late(ahead)) or self.told
+        return over
 
     def late(self, ahead: float = 0.0) -> bool:
         """Say whether the budget is spent, ``ahead`` seconds from now."""

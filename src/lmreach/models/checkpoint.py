@@ -100,7 +100,7 @@ def _adapter(folder: Path, *, beside: bool) -> ModelError:
         return ModelError(problem("one model", got, f"{merge}, or move {_ADAPTER} out to measure the base"))
     got = f"{folder.name}, a {kind} adapter of {base}"
     if kind == "PROMPT_TUNING":
-        merge = f"its vectors are for: lmreach judge {folder.name} --model {base} --target text:FILE"
+        merge = f"its vectors are for: lmreach judge {folder.name} {base} --target text:FILE"
     return ModelError(problem("a model", got, merge))
 
 

@@ -12,6 +12,7 @@ from lmreach.report.text.certificates import decoded_lines, judgement_lines, ver
 from lmreach.report.text.compare import comparison_lines
 from lmreach.report.text.plan import plan_lines
 from lmreach.report.text.reachability import reachability_lines
+from lmreach.report.text.status import status_lines
 from lmreach.report.text.support import support_lines
 from lmreach.results.answers import CellsResults, ReachabilityResults
 from lmreach.results.bounds import BoundsResults
@@ -22,6 +23,7 @@ from lmreach.results.copying import CopyResults
 from lmreach.results.plan import PlanResults
 from lmreach.results.run import RunResults
 from lmreach.results.shown import Shown
+from lmreach.results.status import RunStatus
 from lmreach.results.study import StudyResults
 from lmreach.results.support import SupportResults
 
@@ -50,6 +52,7 @@ _lines.register(Judgement, judgement_lines)
 _lines.register(PlanResults, plan_lines)
 _lines.register(Comparison, comparison_lines)
 _lines.register(ReachabilityResults, reachability_lines)
+_lines.register(RunStatus, status_lines)
 _lines.register(SupportResults, support_lines)
 _lines.register(Verification, verification_lines)
 

@@ -58,7 +58,7 @@ def test_outside_of_its_run_the_model_must_be_named_and_be_the_right_one(
     moved = tmp_path / "certificates" / "one.safetensors"
     moved.parent.mkdir()
     moved.write_bytes(longest.read_bytes())
-    with pytest.raises(InputError, match="--model"):
+    with pytest.raises(InputError, match="name the model after it"):
         open_certificate(moved)
     assert load_for(open_certificate(moved, "builtin:random"))
     with pytest.raises(OutputError, match="weights"):

@@ -209,7 +209,7 @@ def _check(model: LoadedModel, positions: int, lengths: tuple[int, ...]) -> None
     if bad or not lengths:
         limit = "no limit" if context is None else f"the context of {context}"
         got = f"{bad[0]}" if bad else "none"
-        raise InputError(problem(f"prompt lengths from 1 to {limit}", got, "choose other --lengths"))
+        raise InputError(problem(f"prompt lengths from 1 to {limit}", got, "choose other --prompt-tokens"))
 
 
 def _result(stream: StateStream, kinds: tuple[str, ...], length: int) -> HiddenSupport:

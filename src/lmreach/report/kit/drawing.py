@@ -11,6 +11,8 @@ from altair.utils.mimebundle import spec_to_mimebundle
 from markupsafe import Markup, escape
 from scipy.optimize import isotonic_regression
 
+from lmreach.report.kit.slim import slim
+
 Layer = alt.Chart | alt.LayerChart
 
 # The page's style sheet swaps these four (by attribute value) for its own in the dark colour scheme.
@@ -158,7 +160,7 @@ def _converted(
 def inline(figure: Figure, chart: alt.LayerChart, variant: str) -> Markup:
     """Return the SVG of a chart for use inside a page: named ids of its own, title and description in it."""
     key = f"{figure.name}-{variant}"
-    drawn = svg(chart).replace('class="marks" ', "", 1)
+    drawn = slim(svg(chart)).replace('class="marks" ', "", 1)
     drawn = re.sub(r'\bid="', f'id="{key}-', drawn)
     drawn = re.sub(r"url\(#", f"url(#{key}-", drawn)
     drawn = re.sub(r'href="#', f'href="#{key}-', drawn)

@@ -8,6 +8,7 @@ from typing import Any
 
 from lmreach.config import CellsConfig
 from lmreach.config.given import configure
+from lmreach.engine.clock import Clock
 from lmreach.experiments.cells.decoder import Decoder, decoder_of
 from lmreach.experiments.cells.rare import RareStopped
 from lmreach.experiments.states.file import SavedSupport
@@ -34,6 +35,7 @@ def cells(
     tokenizer: Tokenizer | None = None,
     progress: Progress | None = None,
     stop: Stop = lambda: False,
+    begun: float | None = None,
     **settings: Any,
 ) -> CellsResults:
     """Estimate how big each token's cell is; find unreachable tokens; draw the cells between three texts.
@@ -52,6 +54,8 @@ def cells(
         Told how far it is; None: a bar where somebody looks on, else nobody.
     stop
         Asked often; after a yes the parts that are through are returned.
+    begun
+        When the budget began, on `time.monotonic`; None: now.
 
     Raises
     ------
@@ -63,14 +67,15 @@ def cells(
         check_place(Path(out))
     with watching(progress) as watched:
         loaded = load(model, asked.load, tokenizer=tokenizer, progress=watched.note)
-        work = _Work(loaded, decoder_of(loaded), asked, watched, stop)
+        clock = Clock(asked.budget_s, stop, begun=begun)
+        work = _Work(loaded, decoder_of(loaded), asked, watched, clock.over)
         measured = work.parts()
     found = CellsResults.from_object(
         measured,
         model=loaded.facts.name,
         vocab=work.decoder.vocab,
         width=work.decoder.width,
-        interrupted=stop(),
+        interrupted=clock.told,
     )
     if out is None or found.map is None:
         return found

@@ -26,6 +26,7 @@ def census(
     command: str = "",
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
+    begun: float | None = None,
     **settings: Any,
 ) -> CensusResults:
     """Count the different outputs of a model: exactly where every prompt can be tried.
@@ -49,6 +50,8 @@ def census(
         Told how far it is; None: a bar where somebody looks on, else nobody.
     stop
         Asked often; a yes ends the run early, with valid results of what was finished.
+    begun
+        When the budget began, on `time.monotonic`; None: now.
 
     Raises
     ------
@@ -67,6 +70,7 @@ def census(
             stop=stop,
             fresh=fresh,
             model=loaded,
+            begun=begun,
         )
     found = open_results(end.folder)
     assert isinstance(found, CensusResults)

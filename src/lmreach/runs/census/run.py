@@ -16,6 +16,7 @@ import torch
 
 from lmreach.config import Bos
 from lmreach.config.census import SAMPLE, CensusConfig
+from lmreach.engine.clock import Clock
 from lmreach.engine.keys import digest
 from lmreach.engine.provenance import provenance, public
 from lmreach.engine.run import Envelope, Left, RunEnd, RunKind, begin, open_run
@@ -64,6 +65,7 @@ def run_census(
     stop: Callable[[], bool] = lambda: False,
     fresh: bool = False,
     model: LoadedModel | None = None,
+    begun: float | None = None,
 ) -> RunEnd:
     """Count the outputs of a model and write a run folder with results.json and report.html.
 
@@ -78,6 +80,8 @@ def run_census(
         Begin anew where ``out`` holds a run, which is moved aside.
     model
         The model itself, where it stands in memory; None: the one that the config names.
+    begun
+        When the budget began, on `time.monotonic`; None: now.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def run_census(
     OutputError
         The folder holds something else, or cannot be written.
     """
-    watched = progress or Silent()
+    watched, clock = progress or Silent(), Clock(config.budget_s, stop, begun=begun)
     with begin(RunKind.CENSUS, config, out, name=config.model, fresh=fresh) as written:
         watched.stage("loading the model")
         model = model or load(config.model, config.load, progress=watched.stage)
@@ -96,7 +100,7 @@ def run_census(
         store = written.bind(
             facts.name, facts.fingerprint, settings_of(model.model), command=command, note=watched.note
         )
-        run = _Run(config, model, store, watched, stop)
+        run = _Run(config, model, store, watched, clock.over)
         found = Census(grids=tuple(run.grids(grids)), tokens=tuple(run.tokens(plans)))
         results = _results(config, model, found, run, written.envelope)
         render(results, written.folder / "report.html")
@@ -105,20 +109,30 @@ def run_census(
 
 
 def resume_census(
-    run: Path, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+    run: Path,
+    *,
+    budget_s: float | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    begun: float | None = None,
 ) -> RunEnd:
     """Go on with a census from its folder alone.
+
+    Parameters
+    ----------
+    budget_s
+        Seconds for this part of it; None: no limit.
 
     Raises
     ------
     OutputError
         The folder is that of no census.
     """
-    begun = open_run(run)
-    begun.require(RunKind.CENSUS, what="go on with as a census")
-    config = begun.envelope.config
+    there = open_run(run)
+    there.require(RunKind.CENSUS, what="go on with as a census")
+    config = there.envelope.config.model_copy(update={"budget_s": budget_s})
     assert isinstance(config, CensusConfig)
-    return run_census(config, run, progress=progress, stop=stop)
+    return run_census(config, run, progress=progress, stop=stop, begun=begun)
 
 
 def census_section(
@@ -254,7 +268,7 @@ class _Run:
     def _over(self, what: str) -> bool:
         if self.stop():
             self.stopped = True
-            self.left.append((what, "interrupted; the same command with the same --out goes on"))
+            self.left.append((what, "stopped before it; the same command with the same --out goes on"))
         return self.stopped
 
     def _say(self, what: str, done: int, total: int, begun: float, fresh: int) -> None:

@@ -95,7 +95,9 @@ def open_certificate(path: Path, model: str | None = None) -> Certificate:
         named = claim.get("model", "an unknown model")
         raise InputError(
             problem(
-                "a certificate inside its run, or --model", "neither", f"pass --model; it speaks of {named}"
+                "a certificate inside its run, or its model",
+                "neither",
+                f"name the model after it; it speaks of {named}",
             )
         )
     return Certificate(vectors, ids, claim, model, LoadConfig(), stored)

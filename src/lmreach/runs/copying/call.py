@@ -26,6 +26,7 @@ def copy(
     command: str = "",
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
+    begun: float | None = None,
     **settings: Any,
 ) -> CopyResults:
     """Find the length at which a model stops copying strings, and set the limit from theory beside it.
@@ -50,6 +51,8 @@ def copy(
         Told how far it is; None: a bar where somebody looks on, else nobody.
     stop
         Asked often; a yes ends the run early, with valid results of what was finished.
+    begun
+        When the budget began, on `time.monotonic`; None: now.
 
     Raises
     ------
@@ -72,6 +75,7 @@ def copy(
             stop=stop,
             fresh=fresh,
             model=loaded,
+            begun=begun,
         )
     found = open_results(end.folder)
     assert isinstance(found, CopyResults)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from lmreach.config.copying import CopyConfig, Decoding
+from lmreach.engine.clock import Clock
 from lmreach.engine.keys import digest
 from lmreach.engine.provenance import provenance, public, without_path
 from lmreach.engine.run import Envelope, Left, RunEnd, RunKind, begin, open_run
@@ -62,6 +63,7 @@ def run_copying(
     stop: Callable[[], bool] = lambda: False,
     fresh: bool = False,
     model: LoadedModel | None = None,
+    begun: float | None = None,
 ) -> RunEnd:
     """Find the length at which a model stops copying; write a run folder with results.json and report.html.
 
@@ -76,6 +78,8 @@ def run_copying(
         Begin anew where ``out`` holds a run, which is moved aside.
     model
         The model itself, where it stands in memory; None: the one that the config names, or trains.
+    begun
+        When the budget began, on `time.monotonic`; None: now.
 
     Raises
     ------
@@ -87,7 +91,7 @@ def run_copying(
         The folder holds something else, or cannot be written.
     """
     check(config)
-    watched = progress or Silent()
+    watched, clock = progress or Silent(), Clock(config.budget_s, stop, begun=begun)
     name = config.model or (config.train and (config.train.fine_tune or f"copier-{config.train.kind}")) or ""
     with begin(RunKind.COPY, config, out, name=name, fresh=fresh) as written:
         loaded, fingerprint, settings = None, None, None
@@ -98,7 +102,7 @@ def run_copying(
             name, fingerprint = loaded.facts.name, loaded.facts.fingerprint
             settings = settings_of(loaded.model)
         store = written.bind(without_path(name), fingerprint, settings, command=command, note=watched.note)
-        run = _Run(config, store, written.envelope, watched, stop)
+        run = _Run(config, store, written.envelope, watched, clock.over)
         results = run.whole(loaded)
         render(results, written.folder / "report.html")
         left = [Left(what, why, run.stopped) for what, why in run.left]
@@ -106,20 +110,30 @@ def run_copying(
 
 
 def resume_copying(
-    run: Path, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+    run: Path,
+    *,
+    budget_s: float | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    begun: float | None = None,
 ) -> RunEnd:
     """Go on with a copying run from its folder alone.
+
+    Parameters
+    ----------
+    budget_s
+        Seconds for this part of it; None: no limit.
 
     Raises
     ------
     OutputError
         The folder is that of no copying run.
     """
-    begun = open_run(run)
-    begun.require(RunKind.COPY, what="go on with as a copying run")
-    config = begun.envelope.config
+    there = open_run(run)
+    there.require(RunKind.COPY, what="go on with as a copying run")
+    config = there.envelope.config.model_copy(update={"budget_s": budget_s})
     assert isinstance(config, CopyConfig)
-    return run_copying(config, run, progress=progress, stop=stop)
+    return run_copying(config, run, progress=progress, stop=stop, begun=begun)
 
 
 def copy_section(
@@ -343,7 +357,7 @@ class _Run:
 
     def _stop_here(self, what: str) -> None:
         self.stopped = True
-        self.left.append((what, "interrupted; the same command with the same --out goes on"))
+        self.left.append((what, "stopped before it; the same command with the same --out goes on"))
 
     def _results(self, subject: Subject, section: Copying, seconds: float) -> CopyResults:
         facts, started = subject.model.facts, datetime.fromisoformat(self.envelope.started)

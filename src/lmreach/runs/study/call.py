@@ -92,9 +92,10 @@ def cram(
     command: str = "",
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
+    begun: float | None = None,
     **settings: Any,
 ) -> StudyResults:
-    """Optimise prompt vectors until greedy decoding emits the target; every string asked for is run.
+    """Optimise prompt vectors until greedy decoding emits the target; runs every string asked for.
 
     Parameters
     ----------
@@ -115,6 +116,8 @@ def cram(
         Told how far it is; None: a bar where somebody looks on, else nobody.
     stop
         Asked often; a yes ends the run early, with valid results of what was finished.
+    begun
+        When the budget began, on `time.monotonic`; None: now.
 
     Returns
     -------
@@ -136,4 +139,5 @@ def cram(
         command=command,
         progress=progress,
         stop=stop,
+        begun=begun,
     )

@@ -339,6 +339,8 @@ class StartProbe(Result):
         Prompt vectors of the probe. None: not recorded.
     mean_reach, reaches
         Length (real inputs: 1) as text, to tokens: their mean, and those of each string.
+    losses
+        Length to the last loss of each string in nats a token. Empty: reaches chose, not losses.
     seconds
         Spent when it was found, which may have been by an earlier run. None: not recorded.
     why
@@ -351,6 +353,7 @@ class StartProbe(Result):
     steps: int
     mean_reach: dict[str, float]
     reaches: dict[str, tuple[int, ...]] = Field(default_factory=dict)
+    losses: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     seconds: float | None = None
     why: str = ""
 

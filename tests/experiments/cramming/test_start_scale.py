@@ -2,13 +2,16 @@
 
 import json
 from dataclasses import replace
+from math import log10
 
 import pytest
+import torch
 
 from lmreach.config import OptimiserConfig
-from lmreach.experiments.cramming import start_cache
-from lmreach.experiments.cramming import start_scale as module
-from lmreach.experiments.cramming.cram import CramResult
+from lmreach.experiments.cramming import start_cache, start_scale
+from lmreach.experiments.cramming import start_probes as module
+from lmreach.experiments.cramming.cram import CramResult, StepReport
+from lmreach.experiments.cramming.start_probes import full_probe, quick_probe
 from lmreach.experiments.cramming.start_scale import StartScale, choose_start_scale, find_start
 
 
@@ -73,8 +76,8 @@ def test_a_stop_leaves_the_length_of_real_inputs_and_says_so(random_model) -> No
     assert "time was too short" in found.why
 
 
-def test_less_time_gives_a_smaller_probe_and_hardly_any_gives_none(random_model, monkeypatch) -> None:
-    """Steps of a second: 40 steps at five lengths need 300 s with room for growth, 10 steps a quarter."""
+def test_less_time_gives_a_quick_probe_and_hardly_any_gives_none(random_model, monkeypatch) -> None:
+    """With steps of 1 s for 8 strings a full probe needs 300 s, with room for growth, a quick one 30 s."""
     clock = [0.0]
     sizes: list[tuple[int, int]] = []
 
@@ -84,20 +87,50 @@ def test_less_time_gives_a_smaller_probe_and_hardly_any_gives_none(random_model,
             if stop():
                 return []
             clock[0] += len(ids) / 8
-            on_step(None)
+            on_step(StepReport(len(ids), 1, 1, (), torch.full((len(ids),), 9.0 - log10(config.start_scale))))
         sizes.append((len(ids), round((clock[0] - before) * 8 / len(ids))))
         return [CramResult(i, 3, "spent", None, None, None, 0, 1) for i in range(len(ids))]
 
     monkeypatch.setattr(module, "cram", cram)
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
-    for seconds, size in ((400, (8, 40)), (200, (8, 26)), (60, (4, 14))):
+    monkeypatch.setattr(start_scale.time, "monotonic", lambda: clock[0])
+    for seconds, size, scale in ((400, (8, 40), 1.0), (200, (4, 10), 1e6), (60, (4, 10), 1e6)):
         sizes.clear()
         found = choose_start_scale(random_model, OptimiserConfig(), seconds=seconds)
         assert set(sizes) == {size}
-        assert (found.strings, found.steps, found.why) == (*size, "")
+        assert (found.strings, found.steps, found.why, found.scale) == (*size, "", scale)
+        assert found.is_quick == (size == (4, 10))
+    assert found.losses[1e4] == (5.0,) * 4
     found = choose_start_scale(random_model, OptimiserConfig(), seconds=20)
     assert (found.steps, found.reaches) == (0, {})
     assert found.why
+
+
+def test_a_quick_probe_agrees_with_a_full_one_on_a_model_of_random_weights(random_model) -> None:
+    full, quick = (probe(random_model, OptimiserConfig(), 1, None) for probe in (full_probe, quick_probe))
+    reaches, _ = full.attempt(1.0, lambda: False)
+    _, losses = quick.attempt(1.0, lambda: False)
+    far_reaches, _ = full.attempt(1e6, lambda: False)
+    _, far_losses = quick.attempt(1e6, lambda: False)
+    assert len(reaches) == 8
+    assert len(losses) == 4
+    assert (sum(reaches) > sum(far_reaches)) == (sum(losses) < sum(far_losses))
+
+
+def test_a_quick_probe_is_kept_for_those_without_time_alone(random_model, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(start_cache, "folder", lambda: tmp_path / "starts")
+    made: list[float | None] = []
+
+    def choose(model, config, *, m, search, seconds, stop):
+        made.append(seconds)
+        losses = {} if seconds is None else {1e4: (1.0,) * 4}
+        return StartScale(1.0 if seconds is None else 1e4, m, {1e4: (1,) * 4}, losses, 10)
+
+    monkeypatch.setattr(start_scale, "choose_start_scale", choose)
+    first = find_start(random_model, OptimiserConfig(), m=1, seconds=5.0)
+    assert find_start(random_model, OptimiserConfig(), m=1, seconds=7.0) == first
+    assert find_start(random_model, OptimiserConfig(), m=1).scale == 1.0
+    assert find_start(random_model, OptimiserConfig(), m=1, seconds=5.0).scale == 1.0, "a full one is better"
+    assert made == [5.0, None]
 
 
 def test_a_probe_is_made_once_for_a_model_and_m(random_model, monkeypatch, tmp_path) -> None:

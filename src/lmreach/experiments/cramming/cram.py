@@ -112,12 +112,15 @@ class StepReport:
         Most steps that any of the rows has taken.
     prefixes
         Longest prefix seen so far of each string that has been started, in tokens, none confirmed yet.
+    losses
+        Shape (rows,), see `Rows.loss`; on the model's device, which reading it waits for.
     """
 
     rows: int
     positions: int
     steps: int
     prefixes: tuple[int, ...]
+    losses: Float[Tensor, " r"]
 
 
 def check_lengths(model: LoadedModel, m: int, n: int, config: CramSettings) -> None:
@@ -213,7 +216,7 @@ def cram(
             break
         positions = run.step(rows)
         if on_step is not None:
-            on_step(StepReport(rows.count, positions, int(rows.steps.max()), run.prefixes()))
+            on_step(StepReport(rows.count, positions, int(rows.steps.max()), run.prefixes(), rows.loss))
         keep = run.harvest(rows, waiting)
         if not bool(keep.all()):
             rows = run.fill(rows.select(keep) if bool(keep.any()) else None, waiting, batch_size)

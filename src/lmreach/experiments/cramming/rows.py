@@ -30,6 +30,8 @@ class Rows:
         Longest prefix seen, the iterate that showed it, and the step at which it grew.
     finite
         Whether the loss and gradient have been numbers throughout.
+    loss
+        Nats a scored token before the last step, unsolved ones weighted; NaN before the first.
     """
 
     index: Int[Tensor, " r"]
@@ -42,6 +44,7 @@ class Rows:
     best_vectors: Float[Tensor, "r m d"]
     grown_at: Int[Tensor, " r"]
     finite: Bool[Tensor, " r"]
+    loss: Float[Tensor, " r"]
 
     @classmethod
     def start(cls, index: Int[Tensor, " r"], vectors: Float[Tensor, "r m d"], *, frontier: int) -> "Rows":
@@ -58,6 +61,7 @@ class Rows:
             best_vectors=vectors.clone(),
             grown_at=zeros.clone(),
             finite=torch.ones_like(index, dtype=torch.bool),
+            loss=torch.full_like(vectors[:, 0, 0], torch.nan),
         )
 
     @property
@@ -76,6 +80,7 @@ class Rows:
 
     def note(self, prefix: Int[Tensor, " r"], loss: Float[Tensor, " r"], frontier: Int[Tensor, " r"]) -> None:
         """Record what the current vectors (before the step) were seen to do."""
+        self.loss = loss
         self.finite &= torch.isfinite(loss)
         grew = (prefix > self.best) & self.finite
         self.best = torch.where(grew, prefix, self.best)

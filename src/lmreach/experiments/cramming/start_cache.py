@@ -22,15 +22,22 @@ _VERSION = 1  # raised when the probe changes its meaning
 _NOT_ASKED = {"protocol", "max_steps", "patience", "lookahead", "restarts", "start_scale", "seed", "flips"}
 
 
-def start_key(model: LoadedModel, config: OptimiserConfig, m: int) -> dict[str, Any]:
-    """Return what the answer hangs on, JSON-ready: weights, number format, m, and how vectors are moved."""
-    return {
+def start_key(model: LoadedModel, config: OptimiserConfig, m: int, *, quick: bool = False) -> dict[str, Any]:
+    """Return what the answer hangs on, JSON-ready: weights, number format, m, and how vectors are moved.
+
+    Parameters
+    ----------
+    quick
+        Whether it is the answer of the quick probe.
+    """
+    key = {
         "version": _VERSION,
         "fingerprint": model.facts.fingerprint,
         "dtype": model.facts.dtype,
         "m": m,
         "config": config.model_dump(mode="json", exclude=_NOT_ASKED),
     }
+    return key | {"probe": "quick"} if quick else key
 
 
 def folder() -> Path:

@@ -8,31 +8,25 @@ the vectors' own length (docs/cramming.md). `find_start` is what everything that
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from lmreach.config import OptimiserConfig
-from lmreach.experiments.cramming.cram import check_settings, cram
+from lmreach.experiments.cramming.cram import check_settings
 from lmreach.experiments.cramming.start_cache import recall, remember, start_key
-from lmreach.experiments.targets.draw import draw
+from lmreach.experiments.cramming.start_probes import Probe, full_probe, quick_probe
 from lmreach.models.loaded import LoadedModel
 
 __all__ = ["StartScale", "choose_start_scale", "find_start"]
 
-# Powers of ten: first every second one, then the neighbours of the best.
+# Powers of ten. A full probe tries every second one, then the neighbours of the best; a quick one these.
 _COARSE, _LONGEST = (0, 2, 4), 6
-_LENGTHS = len(_COARSE) + 2
-_STRINGS, _STEPS = 8, 40
-# In less time a probe has fewer steps, then fewer strings; with fewer than these it would not tell.
-_FEWEST_STRINGS, _FEWEST_STEPS = 4, 10
+_QUICK = (0, 2, 4, 6)
+_FULL_LENGTHS = len(_COARSE) + 2
 # Frontiers grow while a row does, and steps with them.
-_GROWTH, _TIMED = 1.5, 2
-# Blocks are short: the probe's few steps would not win a long one.
-_PROBING = {"protocol": "frontier", "restarts": 1, "lookahead": 8, "flips": 0}
-# Strings are drawn and started as no measured one is.
-_SEED = 0x5CA1E
+_GROWTH = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +41,8 @@ class StartScale:
         Prompt vectors of the probe.
     reaches
         Scale tried -> reach of each probing string, in tokens.
+    losses
+        Of a quick probe: scale tried -> loss of each probing string after its steps, in nats a token.
     steps
         Optimiser steps of each string.
     seconds
@@ -58,7 +54,8 @@ class StartScale:
     scale: float
     m: int
     reaches: dict[float, tuple[int, ...]]
-    steps: int = _STEPS
+    losses: dict[float, tuple[float, ...]] = field(default_factory=dict)
+    steps: int = 0
     seconds: float = 0.0
     why: str = ""
 
@@ -66,6 +63,11 @@ class StartScale:
     def strings(self) -> int:
         """Return the number of probing strings."""
         return len(next(iter(self.reaches.values()), ()))
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether losses after a few steps chose, not reaches."""
+        return bool(self.losses)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record of a run, with every number."""
@@ -76,6 +78,7 @@ class StartScale:
             "steps": self.steps,
             "mean_reach": {f"{scale:g}": float(np.mean(reach)) for scale, reach in self.reaches.items()},
             "reaches": {f"{scale:g}": list(reach) for scale, reach in self.reaches.items()},
+            "losses": {f"{scale:g}": list(loss) for scale, loss in self.losses.items()},
             "seconds": self.seconds,
             "why": self.why,
         }
@@ -84,8 +87,9 @@ class StartScale:
     def of(cls, record: dict[str, Any]) -> "StartScale":
         """Return what `as_dict` wrote down."""
         reaches = {float(scale): tuple(reach) for scale, reach in record["reaches"].items()}
+        losses = {float(scale): tuple(loss) for scale, loss in record.get("losses", {}).items()}
         named = {name: record[name] for name in ("scale", "m", "steps", "seconds", "why")}
-        return cls(reaches=reaches, **named)
+        return cls(reaches=reaches, losses=losses, **named)
 
 
 def find_start(
@@ -99,16 +103,18 @@ def find_start(
 ) -> StartScale:
     """Return the length of the first vectors for a model and m: as found before, else by a probe, kept.
 
-    Parameters are those of `choose_start_scale`. Only a probe of full size is kept on disk.
+    Parameters are those of `choose_start_scale`. A full probe is kept for everything that comes later, a
+    quick one for what has no time for a full one either.
     """
     check_settings(config)
-    key = start_key(model, config, m)
-    kept = recall(key)
-    if kept is not None:
-        return StartScale.of(kept)
+    full, quick = start_key(model, config, m), start_key(model, config, m, quick=True)
+    for key in (full,) if seconds is None else (full, quick):
+        kept = recall(key)
+        if kept is not None:
+            return StartScale.of(kept)
     found = choose_start_scale(model, config, m=m, search=search, seconds=seconds, stop=stop)
-    if not found.why and (found.strings, found.steps) == (_STRINGS, _STEPS):
-        remember(key, found.as_dict())
+    if not found.why:
+        remember(quick if found.is_quick else full, found.as_dict())
     return found
 
 
@@ -130,126 +136,105 @@ def choose_start_scale(
     search
         The copy to take steps on, as in `lmreach.experiments.cramming.cram.cram`.
     seconds
-        Most time for it: timed steps then decide how many steps and strings there are. None: all of them.
+        Most time for it: timed steps decide whether the probe is a full one or a quick one. None: full.
     stop
         Asked before every step; a yes ends the search with what is known.
 
     Returns
     -------
     StartScale
-        The smallest length whose reaches fall short of the furthest's by no more than one standard error of
-        the differences string by string. Vectors near real inputs are bound by more limits than long ones, so
-        length is not taken for nothing. Where the time was too short, the best of the lengths that were
-        tried, or 1, and ``why`` says so.
+        The smallest length that is worse than the best by no more than one standard error of the differences
+        string by string. Vectors near real inputs are bound by more limits than long ones, so length is not
+        taken for what may be chance. Where the time was too short, the best of the lengths that were tried,
+        or 1, and ``why`` says so.
 
     Notes
     -----
-    8 uniformly random strings, 40 steps with the decay of the step size within them; in less time fewer
-    steps, down to 10, then 4 strings. All scales see the same strings and the same directions.
+    Full: 8 uniformly random strings, 40 steps with the decay of the step size within them, by reach. Quick:
+    4 strings of 8 tokens, 10 steps, by loss. After so few steps hardly a token is reached whatever the
+    length, while losses differ already (SmolLM2-135M: 14.1, 10.5, 7.8 and 5.0 nats a token at 1, 10^2, 10^4
+    and 10^6). All scales see the same strings and the same directions.
     """
     check_settings(config)
     begun = time.monotonic()
-    probe = _Probe(model, config, m, search, None if seconds is None else begun + seconds, stop)
-    strings, steps = probe.size()
-    if steps == 0:
+    ends = None if seconds is None else begun + seconds
+
+    def over() -> bool:
+        return stop() or (ends is not None and time.monotonic() > ends)
+
+    full, quick = (make(model, config, m, search) for make in (full_probe, quick_probe))
+    chosen = _affordable(full, quick, ends, over)
+    spent = lambda: round(time.monotonic() - begun, 3)  # noqa: E731
+    if chosen is None:
         why = "the run was stopped" if stop() else "the time was too short for even a small probe"
-        return StartScale(1.0, m, {}, 0, round(time.monotonic() - begun, 3), why)
-    reaches: dict[float, tuple[int, ...]] = {}
-    missed = 0
-    for power in _COARSE:
-        missed += not probe.attempt(10.0**power, strings, steps, reaches)
-    best = round(np.log10(_furthest(reaches)))
-    for power in (best - 1, best + 1):
-        if 0 <= power <= _LONGEST:
-            missed += not probe.attempt(10.0**power, strings, steps, reaches)
-    why = f"time was up before {missed} of its lengths were tried" if missed else ""
-    spent = round(time.monotonic() - begun, 3)
-    return StartScale(_shortest_good(reaches), m, dict(sorted(reaches.items())), steps, spent, why)
+        return StartScale(1.0, m, {}, seconds=spent(), why=why)
+    tried = _Tried(chosen, over)
+    if not chosen.by_loss:
+        tried.at(*_COARSE)
+        best = round(np.log10(tried.best()))
+        tried.at(*(power for power in (best - 1, best + 1) if 0 <= power <= _LONGEST))
+    else:
+        tried.at(*_QUICK)
+    return StartScale(
+        tried.shortest_good(),
+        m,
+        dict(sorted(tried.reaches.items())),
+        losses=dict(sorted(tried.losses.items())) if chosen.by_loss else {},
+        steps=chosen.steps,
+        seconds=spent(),
+        why=f"time was up before {tried.missed} of its lengths were tried" if tried.missed else "",
+    )
 
 
-@dataclass(frozen=True)
-class _Probe:
-    """One probe: strings of its own, crammed from starts of one length after the other."""
+def _affordable(full: Probe, quick: Probe, ends: float | None, over: Callable[[], bool]) -> Probe | None:
+    """Return the probe that there is time for, by timed steps."""
+    if ends is None:
+        return None if over() else full
 
-    model: LoadedModel
-    config: OptimiserConfig
-    m: int
-    search: LoadedModel | None
-    ends: float | None
-    stop: Callable[[], bool]
+    def seconds(probe: Probe, lengths: int, step: float) -> float:
+        return lengths * probe.steps * _GROWTH * step
 
-    def over(self) -> bool:
-        return self.stop() or (self.ends is not None and time.monotonic() > self.ends)
-
-    def size(self) -> tuple[int, int]:
-        """Return how many strings and steps there is time for; no steps where it would not tell."""
-        if self.over():
-            return 0, 0
-        if self.ends is None:
-            return _STRINGS, _STEPS
-        ticks: list[float] = []
-        self._cram(1.0, _STRINGS, _STEPS, on_step=lambda: ticks.append(time.monotonic()), most=1 + _TIMED)
-        if len(ticks) < 1 + _TIMED:
-            return 0, 0
-        step = _GROWTH * (ticks[-1] - ticks[0]) / _TIMED
-        steps = int((self.ends - time.monotonic()) / (_LENGTHS * max(step, 1e-9)))
-        if steps >= _FEWEST_STEPS:
-            return _STRINGS, min(steps, _STEPS)
-        # Half of the strings take about half of the time.
-        half = steps * _STRINGS // _FEWEST_STRINGS
-        return (_FEWEST_STRINGS, half) if half >= _FEWEST_STEPS else (0, 0)
-
-    def attempt(self, scale: float, strings: int, steps: int, reaches: dict[float, tuple[int, ...]]) -> bool:
-        """Cram from starts of one length; whether there was time for all strings."""
-        found = self._cram(scale, strings, steps)
-        if len(found) == strings:
-            reaches[scale] = tuple(found)
-        return len(found) == strings
-
-    def _cram(
-        self,
-        scale: float,
-        strings: int,
-        steps: int,
-        *,
-        on_step: Callable[[], None] = lambda: None,
-        most: int | None = None,
-    ) -> list[int]:
-        """Return the reaches of the strings that ended; ``most``: stop after so many steps."""
-        room = self.model.facts.context
-        n = 32 * self.m if room is None else min(32 * self.m, max(1, room // 2 - self.m))
-        taken = [0]
-
-        def count() -> None:
-            taken[0] += 1
-            on_step()
-
-        found = cram(
-            self.model,
-            draw(self.model, "random", _STRINGS, n, seed=_SEED).ids[:strings],
-            self.m,
-            self.config.model_copy(
-                update={**_PROBING, "max_steps": steps, "patience": steps, "start_scale": scale}
-            ),
-            generators=[np.random.default_rng([_SEED, i]) for i in range(strings)],
-            batch_size=strings,
-            search=self.search,
-            on_step=lambda _report: count(),
-            stop=lambda: self.over() or (most is not None and taken[0] >= most),
-        )
-        # Starts from which the loss stops being a number are no good ones, whatever came out before.
-        return [0 if one.outcome == "non_finite" else one.reach for one in found]
+    step = None if over() else quick.step_seconds(over)
+    if step is None or seconds(quick, len(_QUICK), step) > ends - time.monotonic():
+        return None
+    # A step of the full probe takes no less than one of the quick: often that settles it, untimed.
+    if seconds(full, _FULL_LENGTHS, step) > ends - time.monotonic():
+        return quick
+    step = full.step_seconds(over)
+    fits = step is not None and seconds(full, _FULL_LENGTHS, step) <= ends - time.monotonic()
+    return full if fits else quick
 
 
-def _furthest(reaches: dict[float, tuple[int, ...]]) -> float:
-    """Return the scale of the largest mean reach, the smallest of equals; 1 if none is known."""
-    return max(reaches, key=lambda scale: (sum(reaches[scale]), -scale), default=1.0)
+class _Tried:
+    """Lengths that a probe has tried, and how good each is, string by string."""
 
+    def __init__(self, probe: Probe, over: Callable[[], bool]) -> None:
+        self._probe, self._over = probe, over
+        self.reaches: dict[float, tuple[int, ...]] = {}
+        self.losses: dict[float, tuple[float, ...]] = {}
+        self.missed = 0
 
-def _shortest_good(reaches: dict[float, tuple[int, ...]]) -> float:
-    best = np.asarray(reaches.get(_furthest(reaches), ()))
-    for scale in sorted(reaches):
-        short = best - np.asarray(reaches[scale])
-        if short.mean() <= short.std(ddof=1) / np.sqrt(short.size):
-            return scale
-    return 1.0
+    def at(self, *powers: int) -> None:
+        """Try powers of ten."""
+        for power in powers:
+            seen = self._probe.attempt(10.0**power, self._over)
+            self.missed += seen is None
+            if seen is not None:
+                self.reaches[10.0**power], self.losses[10.0**power] = seen
+
+    def _good(self, scale: float) -> tuple[float, ...]:
+        if self._probe.by_loss:
+            return tuple(-loss for loss in self.losses[scale])
+        return self.reaches[scale]
+
+    def best(self) -> float:
+        """Return the scale that is best on average, the smallest of equals; 1 if none is known."""
+        return max(self.reaches, key=lambda scale: (sum(self._good(scale)), -scale), default=1.0)
+
+    def shortest_good(self) -> float:
+        """Return the smallest scale that may well be as good as the best."""
+        for scale in sorted(self.reaches):
+            short = np.subtract(self._good(self.best()), self._good(scale))
+            if short.mean() <= short.std(ddof=1) / np.sqrt(short.size):
+                return scale
+        return 1.0

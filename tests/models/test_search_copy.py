@@ -60,10 +60,25 @@ def test_only_a_clearly_faster_format_is_taken(
 ) -> None:
     model = load(tiny("llama"))
     monkeypatch.setattr(module, "step_seconds", lambda one: narrow if one.dtype == torch.bfloat16 else 1.0)
+    monkeypatch.setattr(module, "_multiplies_faster", lambda _model: True)
     found = search_copy(model)
     assert found.dtype == chosen
     assert set(found.seconds) == {"float32 sdpa", "float32 eager", "bfloat16 sdpa", "bfloat16 eager"}
     assert (found.model is model) == (chosen == "float32")
+
+
+@pytest.mark.parametrize(("bfloat16", "tried"), [(0.5, True), (2.0, False)])
+def test_a_format_that_multiplies_no_faster_is_not_tried(
+    bfloat16: float, tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load(tiny("llama"))
+    monkeypatch.setattr(module, "step_seconds", lambda _one: 1.0)
+    monkeypatch.setattr(
+        module, "_product_seconds", lambda rows, _: bfloat16 if rows.dtype == torch.bfloat16 else 1.0
+    )
+    found = search_copy(model)
+    assert ("bfloat16 sdpa" in found.seconds) == tried
+    assert found.dtype == "float32"
 
 
 @pytest.mark.parametrize(("eager", "chosen"), [(0.5, "eager"), (0.95, "sdpa")])
@@ -91,5 +106,6 @@ def test_a_format_that_was_asked_for_is_taken_and_no_other_is_timed() -> None:
 
 def test_no_copy_where_there_is_no_memory_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "available_bytes", lambda _device: 0)
+    monkeypatch.setattr(module, "_multiplies_faster", lambda _model: True)
     monkeypatch.setattr(module, "step_seconds", lambda one: 0.1 if one.dtype == torch.bfloat16 else 1.0)
     assert search_copy(load(tiny("llama"))).dtype == "float32"

@@ -131,6 +131,7 @@ def known_well() -> StudyResults:
         steps=40,
         mean_reach={"1": 4.5, "10": 5.5},
         reaches={"1": (4, 5), "10": (5, 6)},
+        losses={"1": (9.5, 9.0), "10": (7.5, 8.0)},
         seconds=2.5,
         why="two strings are few",
     )

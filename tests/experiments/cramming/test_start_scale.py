@@ -123,7 +123,7 @@ def test_a_quick_probe_is_kept_for_those_without_time_alone(random_model, monkey
     def choose(model, config, *, m, search, seconds, stop):
         made.append(seconds)
         losses = {} if seconds is None else {1e4: (1.0,) * 4}
-        return StartScale(1.0 if seconds is None else 1e4, m, {1e4: (1,) * 4}, losses, 10)
+        return StartScale(1.0 if seconds is None else 1e4, m, {1e4: (1,) * 4}, 10, losses=losses)
 
     monkeypatch.setattr(start_scale, "choose_start_scale", choose)
     first = find_start(random_model, OptimiserConfig(), m=1, seconds=5.0)

@@ -54,10 +54,10 @@ class StartScale:
     scale: float
     m: int
     reaches: dict[float, tuple[int, ...]]
-    losses: dict[float, tuple[float, ...]] = field(default_factory=dict)
     steps: int = 0
     seconds: float = 0.0
     why: str = ""
+    losses: dict[float, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def strings(self) -> int:

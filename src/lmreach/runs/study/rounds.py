@@ -122,7 +122,7 @@ def serve(
     progress: Progress,
     *,
     until: Callable[[], bool] = lambda: False,
-    after: Callable[[], None] = lambda: None,
+    before: Callable[[], None] = lambda: None,
 ) -> None:
     """Run chunk after chunk until time or strings run out.
 
@@ -132,8 +132,8 @@ def serve(
         Runs a chunk; None: it was stopped before the chunk's end.
     until
         Asked before each chunk; a yes ends the serving.
-    after
-        Called after each finished chunk.
+    before
+        Called before each chunk.
     """
     while not clock.over() and not until():
         progress.plan(rounds.planned)
@@ -141,6 +141,7 @@ def serve(
         chunk = rounds.next(clock.remaining())
         if chunk is None:
             return
+        before()
         try:
             finished = run(chunk)
         except RoundFailed as error:
@@ -149,5 +150,3 @@ def serve(
         if finished is None:
             continue
         rounds.finish(chunk, finished.seconds, finished.answers)
-        if not clock.over():
-            after()

@@ -31,7 +31,7 @@ from lmreach.results.study import StudyResults
 from lmreach.results.upgrade import read_search
 from lmreach.runs.held_limit import held_limit
 from lmreach.runs.model_limits import input_box, model_limits
-from lmreach.runs.study.conditions import Condition
+from lmreach.runs.study.conditions import Chunk, Condition
 from lmreach.runs.study.extent import extents
 from lmreach.runs.study.kept import Kept
 from lmreach.runs.study.ledger import Trial
@@ -55,7 +55,7 @@ from lmreach.runs.study.strings import Strings
 from lmreach.runs.study.study_schedule import StudySchedule
 from lmreach.runs.study.threads import timed_threads
 from lmreach.runs.study.timing import time_steps
-from lmreach.runs.study.trials import Cramming
+from lmreach.runs.study.trials import Cramming, Finished
 
 __all__ = ["resume_study", "run_study"]
 
@@ -189,6 +189,8 @@ class _Job:
             if run.goes_on is not None:
                 replay(rounds, cramming)
             self._serve(rounds, cramming, page, until=lambda: rounds.pictured)
+            if self.clock.budget_s is not None:
+                page.look()  # the parts beside cramming take a while
             page.measure()
             self._serve(rounds, cramming, page)
             rounds.give_up("the run was stopped" if self.clock.stopped() else "the budget was spent")
@@ -243,7 +245,12 @@ class _Job:
             return
         self.progress.stage("cramming")
         begun = self.clock.now()
-        serve(rounds, cramming.run, self.clock, self.progress, until=until, after=page.look)
+
+        def run(chunk: Chunk) -> Finished | None:
+            page.has_news = True
+            return cramming.run(chunk)
+
+        serve(rounds, run, self.clock, self.progress, until=until, before=page.look)
         self._measured += self.clock.now() - begun
 
     def _for_sections(self) -> float | None:
@@ -290,6 +297,7 @@ class _Page:
         self._census: Census | None = None
         self._copying: Copying | None = None
         self._took, self._last = 1.0, job.clock.now()
+        self.has_news = False  # since it was last written
 
     def measure(self) -> None:
         """Measure what a study has beside cramming."""
@@ -300,7 +308,7 @@ class _Page:
         self._cells = self._part("decoder cells", self._sections.decoder_cells)
         self._census = self._part("census of outputs", self._sections.census)
         self._copying = self._part("copying in context", self._sections.copying)
-        self.look()
+        self.has_news = True
 
     def _part(self, what: str, measure: Callable[[], Part | None]) -> Part | None:
         """Measure one of these; where memory ran out, it is left out and the rest stands."""
@@ -313,14 +321,14 @@ class _Page:
             return None
 
     def look(self) -> None:
-        """Write what stands, unless writing would take too much of the time."""
-        if isinstance(self._rounds, StudySchedule):
-            self._store.put_meta("plan", Kept.of(self._rounds).model_dump())
-        if self._took <= _WRITING * (self._job.clock.now() - self._last):
+        """Write what stands, if anything is new and writing takes little of the time."""
+        self._keep_plan()
+        if self.has_news and self._took <= _WRITING * (self._job.clock.now() - self._last):
             self._write()
 
     def end(self) -> RunEnd:
         """Write what stands for the last time."""
+        self._keep_plan()
         results, interrupted = self._results(), self._job.clock.stopped()
         render(results, self._store.folder / "report.html")
         return self._run.end(
@@ -330,6 +338,10 @@ class _Page:
             failed=self._rounds.failed,
         )
 
+    def _keep_plan(self) -> None:
+        if isinstance(self._rounds, StudySchedule):
+            self._store.put_meta("plan", Kept.of(self._rounds).model_dump())
+
     def _write(self) -> None:
         """Write results and report, each whole or not at all."""
         begun = self._job.clock.now()
@@ -337,6 +349,7 @@ class _Page:
         write_json(folder / "results.json", results.model_dump(mode="json"))
         render(results, folder / "report.html")
         self._last = self._job.clock.now()
+        self.has_news = False
         self._took = self._last - begun
         if self._job.clock.budget_s is not None:
             # The last page has more on it, and the machine may be busier.

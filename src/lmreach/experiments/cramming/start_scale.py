@@ -164,7 +164,10 @@ def choose_start_scale(
 
     full, quick = (make(model, config, m, search) for make in (full_probe, quick_probe))
     chosen = _affordable(full, quick, ends, over)
-    spent = lambda: round(time.monotonic() - begun, 3)  # noqa: E731
+
+    def spent() -> float:
+        return round(time.monotonic() - begun, 3)
+
     if chosen is None:
         why = "the run was stopped" if stop() else "the time was too short for even a small probe"
         return StartScale(1.0, m, {}, seconds=spent(), why=why)

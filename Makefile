@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Without a GPU, torch's CPU build: named exactly, or pip fetches several GB of CUDA libraries.
 TORCH ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L >/dev/null 2>&1 && echo torch || echo torch==2.13.0)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 GOMP_SPINCOUNT=3000 TOKENIZERS_PARALLELISM=false
 JOBS ?= 2
 BUDGET ?= 5m
 

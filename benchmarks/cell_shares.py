@@ -1,6 +1,6 @@
 """How fast are cell shares counted, beside the matrix products this machine can do in the same minute?
 
-    python benchmarks/cell_shares.py MODEL --states 8192 --threads 2
+    python -m benchmarks.cell_shares MODEL --states 8192 --threads 2
 
 One state costs 2 V h operations. The rate of the machine is the best of several float32 products (square, and
 states against a chunk of rows), measured before, between and after our own runs; the ratio is ours, drawing

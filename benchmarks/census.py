@@ -1,6 +1,6 @@
 """Exact censuses of tiny models: the recorded numbers of docs/census.md.
 
-Run: python benchmarks/census.py docs/results/census/exact.json   (about 3 minutes on one core)
+Run: python -m benchmarks.census docs/results/census/exact.json   (about 3 minutes on one core)
 """
 
 import json

@@ -1,36 +1,38 @@
-"""What n50 costs: the published protocol, one string at a time, against ours, on the same strings.
+"""What n50 costs: the published protocol, string by string, against the whole command on the same strings.
 
-    python benchmarks/cram_cost.py MODEL --m 1 --strings 20 --baseline-strings 5
+    python -m benchmarks.cram_cost builtin:verse --m 4 --strings 10 --max-steps 100
 
-The published protocol asks for success at one length after the other (here 10, 20, ... as its grid does below
-a hundred, until no string succeeds), 20 strings from scratch at each. `--baseline-strings` of them are run
-at each length and the seconds are scaled to 20, which the output says. Its n counts the given first token.
-Ours is one frontier run per string, what `lmreach cram` does first (choosing copy and start) included. Prints
-one JSON line per part. Where whole baseline runs take hours, `--baseline-lengths 10 --baseline-batch 5`
-counts the steps of several strings in one batch, which changes none of them, and multiplies by the seconds of
-single steps, timed apart; the output says so.
+The published protocol asks for success at one length after the other (10, 20, ... as its grid does below a
+hundred, until no string succeeds), each string from scratch. `--baseline-strings` of them are run at each
+length and the seconds are scaled to `--strings`, which the output says. Its n counts the given first token,
+and its seconds are those of its loop alone. Ours are the processor seconds of `lmreach cram`, the whole
+command: importing, loading, the probe of the start, steps, decoding, certificates and page; the first with
+nothing cached. Prints one JSON line per part. Where whole baseline runs take hours, `--baseline-batch 5`
+counts the steps of several strings in one batch, which changes none of them, and multiplies by the seconds
+of single steps, timed apart; the output says so.
 """
 
 import argparse
 import dataclasses
 import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from lmreach.config import CramPlan
 from lmreach.engine.keys import key_seed
-from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.cramming.published import PublishedSettings, cram_published
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
-from lmreach.results import Interval
-from lmreach.runs.study.search import prepare
-from lmreach.stats.accessibility import half_length
-
-PUBLISHED_STRINGS = 20
+from lmreach.results import parse
 
 
 def starts(count: int) -> list[np.random.Generator]:
@@ -67,7 +69,7 @@ def published(model, m: int, words: argparse.Namespace, settings: PublishedSetti
         if words.baseline_batch > 1:
             spent = steps * seconds_per_step(model, ids[:1, :n], m, settings)
         solved = sum(one.solved for one in done)
-        total += spent * PUBLISHED_STRINGS / strings
+        total += spent * words.strings / strings
         rows.append(
             {
                 "n": n,
@@ -83,7 +85,28 @@ def published(model, m: int, words: argparse.Namespace, settings: PublishedSetti
         print(json.dumps({"published": rows[-1]}), flush=True)
         if solved == 0:
             break
-    return {"grid": rows, "processor_seconds_for_20": round(total, 1)}
+    return {"grid": rows, "processor_seconds": round(total, 1), "for_strings": words.strings}
+
+
+def command(words: argparse.Namespace, cache: Path, out: Path) -> dict[str, object]:
+    """Run the whole command on the same strings; what came of it, and its processor seconds."""
+    options = ["-m", words.m, "--targets", "random", "--strings", words.strings, "--seed", 0]
+    steps = ["--max-steps", words.max_steps, "--patience", words.max_steps]
+    asked = ["cram", words.model, *options, *steps, "--out", out]
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    subprocess.run(
+        [sys.executable, "-m", "lmreach", *map(str, asked)],
+        env=os.environ | {"LMREACH_CACHE": str(cache)},
+        check=True,
+        capture_output=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    (curve,) = parse(out.joinpath("results.json").read_text(encoding="utf-8")).curves
+    return {
+        "n50": curve.n50.model_dump(),
+        "seconds": round(time.monotonic() - begun, 1),
+        "processor_seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
+    }
 
 
 def main() -> None:
@@ -91,45 +114,30 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--m", type=int, default=1)
     parser.add_argument("--strings", type=int, default=20)
-    parser.add_argument("--max-steps", type=int, default=CramPlan().max_steps)
-    parser.add_argument("--baseline-strings", type=int, default=20)
+    parser.add_argument("--max-steps", type=int, nargs="+", default=[CramPlan().max_steps])
+    parser.add_argument("--baseline-strings", type=int)
     parser.add_argument("--baseline-steps", type=int, default=3000)
     parser.add_argument("--baseline-batch", type=int, default=1)
     parser.add_argument("--baseline-lengths", type=int, nargs="*")
+    parser.add_argument("--baseline-seconds", type=float, help="measured before; none: the baseline is run")
     words = parser.parse_args()
-    model = load(words.model)
-    ids = draw(model, "random", words.strings, 64 * words.m, seed=0).ids
-    begun, processor = time.monotonic(), time.process_time()
-    search = prepare(model, CramPlan(max_steps=words.max_steps), m=words.m)
-    found = cram(
-        model,
-        ids,
-        words.m,
-        search.optimiser,
-        generators=starts(words.strings),
-        batch_size=words.strings,
-        search=search.model,
-    )
-    ours, spent = time.monotonic() - begun, time.process_time() - processor
-    reach = np.array([one.reach for one in found])
-    n50 = half_length(reach, reach >= ids.shape[1], limit=ids.shape[1])
-    head = {
-        "model": model.facts.name,
-        "m": words.m,
-        "strings": words.strings,
-        "max_steps": words.max_steps,
-        "search": search.record,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-    part = {
-        "ours": Interval.from_object(n50).model_dump(),
-        "seconds": round(ours, 1),
-        "processor_seconds": round(spent, 1),
-    }
-    print(json.dumps({**head, **part}), flush=True)
-    base = published(model, words.m, words, PublishedSettings(max_steps=words.baseline_steps))
-    print(json.dumps({**base, "ratio": round(base["processor_seconds_for_20"] / spent, 1)}))
+    words.baseline_strings = words.baseline_strings or words.strings
+    ours = []
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder) / "cache"
+        for steps in words.max_steps:
+            words_of = argparse.Namespace(**vars(words) | {"max_steps": steps})
+            first = not cache.exists()
+            part = command(words_of, cache, Path(folder) / f"{len(ours)}")
+            ours.append(part["processor_seconds"])
+            asked = {"model": words.model, "m": words.m, "strings": words.strings, "max_steps": steps}
+            print(json.dumps({**asked, "probe": "made" if first else "cached", **part}), flush=True)
+    if (base := words.baseline_seconds) is None:
+        model = load(words.model)
+        found = published(model, words.m, words, PublishedSettings(max_steps=words.baseline_steps))
+        print(json.dumps(found | {"threads": torch.get_num_threads(), "torch": torch.__version__}))
+        base = float(found["processor_seconds"])
+    print(json.dumps({"ratios": [round(base / each, 1) for each in ours]}))
 
 
 if __name__ == "__main__":

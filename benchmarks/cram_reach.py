@@ -1,8 +1,8 @@
 """How far do other objectives, starts, step sizes and optimisers reach? Same strings, same seeds of starts.
 
-    python benchmarks/cram_reach.py builtin:random --m 4 --strings 64
-    python benchmarks/cram_reach.py builtin:verse --m 1 --strings 64 --only "default" "lr 1"
-    python benchmarks/cram_reach.py SMOLLM2.gguf --start-scale 10000 --max-steps 100 --search-dtype bfloat16
+    python -m benchmarks.cram_reach builtin:random --m 4 --strings 64
+    python -m benchmarks.cram_reach builtin:verse --m 1 --strings 64 --only "default" "lr 1"
+    python -m benchmarks.cram_reach SMOLLM2.gguf --start-scale 10000 --max-steps 100 --search-dtype bfloat16
 
 The engine runs as it is; a variant replaces its loss, its starts or its step, or changes settings. `default`
 is the engine's own. Cost is in model positions per string, 3 for a position stepped forth and back. Prints

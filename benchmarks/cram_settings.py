@@ -1,6 +1,6 @@
 """Reach and cost of cramming under different settings, on the same strings and starts.
 
-    python benchmarks/cram_settings.py MODEL --m 1 --targets random --strings 16 '{}' '{"lr": 0.5}'
+    python -m benchmarks.cram_settings MODEL --m 1 --targets random --strings 16 '{}' '{"lr": 0.5}'
 
 Every setting is a JSON object of fields of `lmreach.config.CramPlan`; "search_dtype" in it names the format
 that steps are taken in. Prints one JSON line per setting.

@@ -1,9 +1,9 @@
 """One step of the cramming engine: its share of the machine's product rate, its memory, how its cost grows.
 
-    python benchmarks/cram_step.py rate MODEL --rows 32 64 --n 13
-    python benchmarks/cram_step.py memory MODEL --rows 32 --n 64
-    python benchmarks/cram_step.py growth MODEL
-    python benchmarks/cram_step.py vocabulary
+    python -m benchmarks.cram_step rate MODEL --rows 32 64 --n 13
+    python -m benchmarks.cram_step memory MODEL --rows 32 --n 64
+    python -m benchmarks.cram_step growth MODEL
+    python -m benchmarks.cram_step vocabulary
 
 `rate` counts 4 x parameters x positions (2 for the pass forth, 2 for the one back to the vectors; a tied
 table once) and compares with plain products of the same shapes in the same run, in both formats. `memory` is

@@ -1,6 +1,6 @@
 """Does the frontier protocol under-reach? Its reaches against `fixed` runs at lengths around its n50.
 
-    python benchmarks/frontier_against_fixed.py MODEL --m 1 --targets random --strings 64 --max-steps 300
+    python -m benchmarks.frontier_against_fixed MODEL --m 1 --targets random --strings 64 --max-steps 300
 
 Frontier gives one reach per string. Fixed optimises the same strings, from the same starts, at single
 lengths and either emits all n tokens or fails; both step on the copy and from the length that a run would

@@ -1,6 +1,6 @@
 """How small cells of tokens are, what that does to the limit, and how long the answer takes.
 
-    python benchmarks/rare_cells.py MODEL --tokens 64
+    python -m benchmarks.rare_cells MODEL --tokens 64
 
 Draws tokens uniformly, by their frequency in a text and by their frequency in text the model samples, and
 prints one JSON line per token, then the mean log shares, the refined limits (paper's ball, float16), the

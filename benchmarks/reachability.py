@@ -1,6 +1,6 @@
 """Verdicts on the tokens of a model: how many are reachable, how each was proved, and how long it took.
 
-    python benchmarks/reachability.py MODEL [--sample N] [--support space] [--threads 1]
+    python -m benchmarks.reachability MODEL [--sample N] [--support space] [--threads 1]
 
 A sample is drawn without replacement and judged against the full head. Prints one JSON line; the seconds of
 a full run are those of the sample times V / N (both stages grow with the number of judged tokens).

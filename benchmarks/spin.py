@@ -1,6 +1,6 @@
 """Seconds of a step under ways for idle OpenMP threads to wait: on free cores, and beside busy loops.
 
-``python benchmarks/spin.py builtin:verse --busy 0 4``. The settings are read as torch is loaded, so each is
+``python -m benchmarks.spin builtin:verse --busy 0 4``. The settings are read as torch is loaded, so each is
 timed in a process of its own.
 """
 

@@ -1,6 +1,6 @@
 """What the intervals are worth: simulated reaches with a known n50, in fifteen shapes.
 
-    python benchmarks/statistics.py [--runs 1000] [--part fixed adaptive grid slope schedule points]
+    python -m benchmarks.statistics [--runs 1000] [--part fixed adaptive grid slope schedule points]
 
 fixed: coverage and bias of n50 from a fixed number of strings. adaptive: the same when measuring stops by
 the rule of `study.schedule`. grid: the published design, 20 strings at each of 15 lengths, and how many

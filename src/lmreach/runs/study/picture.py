@@ -92,7 +92,10 @@ def first_picture(
     for wish in _WISHES:
         for count in range(len(ms), (wish.vectors or len(ms)) - 1, -1):
             own = kinds[: wish.kinds or len(kinds)]
-            for each in [steps] if steps else [s for s in reversed(choices) if s >= wish.steps]:
+            enough = [s for s in choices if s >= wish.steps]
+            whole = len(own) == len(kinds) and count == len(ms)
+            # What is missing comes next, and then the doubling: a picture that lacks something has few steps.
+            for each in [steps] if steps else enough[::-1] if whole else enough[:1]:
                 picture = _picture(own, ms[:count], each, cost)
                 if picture.seconds <= wish.share * seconds:
                     return picture

@@ -152,7 +152,7 @@ def one(name: str, spec: str, q: int, m: int, n: int, order: Any, dtype: Any) ->
 def _lines(where: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """Write strict JSON with one census per line."""
     body = ",\n".join(json.dumps(row, allow_nan=False) for row in rows)
-    return f'{{"provenance": {json.dumps(where)},\n"censuses": [\n{body}\n]}}\n'
+    return f'{{"provenance": {where.model_dump_json()},\n"censuses": [\n{body}\n]}}\n'
 
 
 def main(out: Path) -> None:

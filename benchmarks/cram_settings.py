@@ -56,7 +56,9 @@ def main() -> None:
                     "m": words.m,
                     "targets": words.targets,
                     "settings": json.loads(text),
-                    "search": search.as_dict(),
+                    "search_dtype": search.dtype,
+                    "search_attention": search.attention,
+                    "probe_seconds": search.seconds,
                     "n50": Interval.from_object(
                         half_length(reach, reach >= ids.shape[1], limit=ids.shape[1])
                     ).model_dump(),

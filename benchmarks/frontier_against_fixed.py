@@ -70,7 +70,7 @@ def main() -> None:
         "strings": words.strings,
         "max_steps": words.max_steps,
         "start_scale": frontier.start_scale,
-        "steps_in": search.record["dtype"],
+        "steps_in": search.record and search.record.dtype,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }

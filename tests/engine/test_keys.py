@@ -9,6 +9,7 @@ from lmreach.config import CramPlan
 from lmreach.engine import keys
 from lmreach.engine.keys import RECORD_VERSION, cram_key, digest, key_seed, occurrences, record_version
 from lmreach.engine.store import Store
+from lmreach.results.records import Record
 
 BASE = {
     "fingerprint": "f" * 16,
@@ -141,10 +142,10 @@ def test_what_was_found_is_no_part_of_a_key() -> None:
 def test_a_run_keeps_the_version_it_began_with(tmp_path: Path) -> None:
     with Store(tmp_path / "new") as store:
         assert record_version(store) == RECORD_VERSION
-        store.add("0" * 32, "random m=1", {})
+        store.add("0" * 32, "random m=1", Record())
         assert record_version(store) == RECORD_VERSION
     with Store(tmp_path / "old") as store:
-        store.add("0" * 32, "random m=1", {})
+        store.add("0" * 32, "random m=1", Record())
         assert record_version(store) == 1
 
 

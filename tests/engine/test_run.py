@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from lmreach.engine.provenance import public, without_path
 from lmreach.engine.run import Left, RunConfig, RunKind, begin, open_run
 from lmreach.engine.store import Store
 from lmreach.errors import LmreachError, OutputError
+from lmreach.results import AnyResults
+from tests.report import every, sample
 
 STUDY = StudyConfig(model="builtin:random", m=(1,))
 CONFIGS: dict[RunKind, RunConfig] = {
@@ -30,11 +33,19 @@ CONFIGS: dict[RunKind, RunConfig] = {
 MODEL = "0123456789abcdef-01234567"
 
 
+@cache
+def sample_of(kind: RunKind) -> AnyResults:
+    """Return results of a kind of run, invented; those of a study without what was reached."""
+    if kind is RunKind.STUDY:
+        return sample.study().model_copy(update={"accessibility": (), "slopes": (), "examples": ()})
+    return next(results for results in every.runs() if results.kind == kind)
+
+
 def begun(kind: RunKind, out: Path | None, config: RunConfig | None = None, **how: Any) -> Path:
     """Begin a run, or go on with it, and end it."""
     with begin(kind, config or CONFIGS[kind], out, name="builtin:random", **how) as run:
         run.bind("random", MODEL, {"theta": 1}, command="lmreach test")
-        run.end({"kind": kind.value}, interrupted=False, left=[Left("more", "time was up")])
+        run.end(sample_of(kind), interrupted=False, left=[Left("more", "time was up")])
     return run.folder
 
 
@@ -44,7 +55,7 @@ def test_what_was_begun_is_opened_and_goes_on(kind: RunKind, tmp_path: Path) -> 
     run = open_run(folder)
     assert (run.kind, run.envelope.model, run.envelope.command) == (kind, "random", "lmreach test")
     assert run.envelope.config == CONFIGS[kind]
-    assert run.results() == {"kind": kind.value}
+    assert run.results() == sample_of(kind)
     end = run.end()
     assert end is not None
     assert [one.what for one in end.open] == ["more"]

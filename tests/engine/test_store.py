@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from lmreach.engine.lock import WriterLock
 from lmreach.engine.store import Proof, Store, read_tensors
 from lmreach.errors import OutputError
+from tests.engine.rows import Row
 
 
 def test_a_trial_is_written_once(tmp_path: Path) -> None:
     with Store(tmp_path / "run") as store:
-        assert store.add("a", "random m=1", {"reach": 3})
-        assert not store.add("a", "random m=1", {"reach": 9})
-        assert store.trials() == [{"key": "a", "cell": "random m=1", "reach": 3}]
+        assert store.add("a", "random m=1", Row(reach=3))
+        assert not store.add("a", "random m=1", Row(reach=9))
+        assert list(store.each()) == [{"key": "a", "cell": "random m=1", "reach": 3}]
     with Store(tmp_path / "run") as store:
         assert store.keys() == {"a"}
 
@@ -37,22 +38,22 @@ def test_a_trial_is_written_once(tmp_path: Path) -> None:
 def test_order_and_repeats_are_forgotten(tmp_path_factory, order: list[str]) -> None:
     with Store(tmp_path_factory.mktemp("run")) as store:
         for key in order:
-            store.add(key, "cell", {"key_was": key})
-        assert [trial["key"] for trial in store.trials()] == sorted(set(order))
+            store.add(key, "cell", Row(key_was=key))
+        assert [trial["key"] for trial in store.each()] == sorted(set(order))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_is_no_number_never_enters(tmp_path: Path, value: float) -> None:
     with Store(tmp_path) as store:
         with pytest.raises(ValueError, match="JSON"):
-            store.add("a", "cell", {"loss": value})
+            store.add("a", "cell", Row(loss=value))
         assert store.keys() == set()
 
 
 def test_certificates_come_back_bit_for_bit(tmp_path: Path, rng: np.random.Generator) -> None:
     vectors, ids = rng.normal(size=(2, 5)).astype(np.float32), np.arange(4)
     with Store(tmp_path) as store:
-        store.add("k", "cell", {"reach": 4}, Proof(vectors, ids, {"claim": "emits"}))
+        store.add("k", "cell", Row(reach=4), Proof(vectors, ids, {"claim": "emits"}))
         path = store.certificate_path("k")
         assert store.proofs() == {"k": hashlib.sha256(path.read_bytes()).hexdigest()}
     tensors, found_ids, claim = read_tensors(path)
@@ -73,13 +74,13 @@ def test_a_proof_is_there_before_its_claim(tmp_path: Path, monkeypatch: pytest.M
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(full))
             with pytest.raises(OutputError, match="No space left on device; free space"):
-                store.add("k", "cell", {"reach": 1}, proof)
+                store.add("k", "cell", Row(reach=1), proof)
         assert store.keys() == set()
         assert list((tmp_path / "certificates").iterdir()) == []
-        assert store.add("k", "cell", {"reach": 1}, proof)
+        assert store.add("k", "cell", Row(reach=1), proof)
         written = store.certificate_path("k").read_bytes()
         other = Proof(np.ones((1, 2), dtype=np.float32), np.arange(1), {})
-        assert not store.add("k", "cell", {"reach": 1}, other)
+        assert not store.add("k", "cell", Row(reach=1), other)
         assert store.certificate_path("k").read_bytes() == written, "a written trial keeps its proof"
 
 
@@ -87,7 +88,7 @@ def test_the_umask_decides_who_may_read(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         with Store(tmp_path / "run") as store:
-            store.add("k", "cell", {}, Proof(np.zeros((1, 2), dtype=np.float32), np.arange(1), {}))
+            store.add("k", "cell", Row(), Proof(np.zeros((1, 2), dtype=np.float32), np.arange(1), {}))
             path = store.certificate_path("k")
     finally:
         os.umask(before)
@@ -99,10 +100,11 @@ _WRITER = """
 import sys
 from pathlib import Path
 from lmreach.engine.store import Store
+from tests.engine.rows import Row
 who, folder = sys.argv[1:3]
 with Store(Path(folder)) as store:
     for i in range(5000):
-        store.add(f"{who}-{i:03d}", "cell", {"text": who * 25000, "i": i})
+        store.add(f"{who}-{i:03d}", "cell", Row(text=who * 25000, i=i))
         print(i, flush=True)
 """
 
@@ -138,8 +140,8 @@ def test_a_killed_writer_leaves_a_readable_ledger(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         keys = store.keys()
         assert len(keys) >= len(said)
-        assert all(trial["text"] == "ab" * 25000 for trial in store.trials())
-        assert store.add("after", "cell", {})
+        assert all(trial["text"] == "ab" * 25000 for trial in store.each())
+        assert store.add("after", "cell", Row())
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
@@ -161,11 +163,11 @@ def test_a_ledger_that_is_none_is_one_line(tmp_path: Path, opened: Callable[[Pat
 def test_a_cut_ledger_is_one_line(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         for key in range(200):
-            store.add(str(key), "cell", {"text": "x" * 500})
+            store.add(str(key), "cell", Row(text="x" * 500))
     path = tmp_path / "store.sqlite"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(OutputError, match="a whole ledger"), Store.reading(tmp_path) as store:
-        store.trials()
+        list(store.each())
 
 
 @pytest.mark.parametrize("opened", [Store, Store.reading])
@@ -186,8 +188,8 @@ def test_a_locked_ledger_waits_then_says_so(tmp_path: Path, monkeypatch: pytest.
         with closing(sqlite3.connect(tmp_path / "store.sqlite")) as other:
             other.execute("BEGIN EXCLUSIVE")
             with pytest.raises(OutputError, match="locked"):
-                store.add("a", "cell", {})
-        assert store.add("a", "cell", {})
+                store.add("a", "cell", Row())
+        assert store.add("a", "cell", Row())
 
 
 _OLDER = """
@@ -203,12 +205,12 @@ def test_a_ledger_of_an_older_version_is_read_as_it_is_and_migrated_by_its_write
         db.executescript(_OLDER)
     before = (tmp_path / "store.sqlite").read_bytes()
     with Store.reading(tmp_path) as store:
-        trials, counts, proofs = store.trials(), store.counts(), store.proofs()
+        trials, counts, proofs = list(store.each()), store.counts(), store.proofs()
     assert (tmp_path / "store.sqlite").read_bytes() == before
     assert [trial["key"] for trial in trials] == ["a", "b"]
     assert (counts, proofs) == ({"random m=1": 1, "self m=1": 1}, {})
     with Store(tmp_path) as store:
-        assert (store.trials(), store.counts()) == (trials, counts)
+        assert (list(store.each()), store.counts()) == (trials, counts)
         assert store.meta("command") == "lmreach test"
         tables = store._db.execute("SELECT name, strict FROM pragma_table_list WHERE schema = 'main'")
         assert {name for name, strict in tables if strict} == {"trials", "meta"}
@@ -226,12 +228,13 @@ def test_records_of_some_keys_are_those_of_all(tmp_path_factory, asked: list[int
             rows = [(f"{i:05d}", "cell", json.dumps({"i": i})) for i in range(1200)]
             with store._db:
                 store._db.executemany("INSERT INTO trials (key, cell, record) VALUES (?, ?, ?)", rows)
-        everything = {trial["key"]: trial for trial in store.trials()}
+        everything = {trial["key"]: trial for trial in store.each()}
         keys = [f"{i:05d}" for i in asked]
         there = [key for key in keys if key in everything]
-        assert store.records(there) == [everything[key] for key in there]
+        assert [row.i for row in store.records(Row, there)] == [everything[key]["i"] for key in there]
+        assert [store.find(Row, key) is not None for key in keys] == [key in everything for key in keys]
         assert store.written([*keys, "none"]) == set(there)
-        assert len(store.records(sorted(everything))) == 1200
+        assert len(store.records(Row, sorted(everything))) == 1200
 
 
 def test_meta_is_replaced(tmp_path: Path) -> None:

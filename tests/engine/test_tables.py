@@ -14,6 +14,7 @@ from lmreach.engine.run import Run, open_run
 from lmreach.engine.store import Store
 from lmreach.engine.tables import FORMATS, write_table
 from lmreach.errors import InputError, OutputError
+from tests.engine.rows import Row
 from tests.engine.test_run import CONFIGS, RunKind, begun
 
 NAMES = st.sampled_from(["reach", "ids", "text", "gap", "solved", "nested", "mixed"])
@@ -33,7 +34,7 @@ def run_of(folder: Path, records: list[dict[str, Any]]) -> Run:
     begun(RunKind.STUDY, folder)
     with Store(folder) as store:
         for i, record in enumerate(records):
-            store.add(f"{i:03d}", "random m=1", record)
+            store.add(f"{i:03d}", "random m=1", Row(**record))
     return open_run(folder)
 
 
@@ -43,7 +44,7 @@ def test_tables_hold_what_the_ledger_holds(tmp_path_factory, records: list[dict[
     folder = tmp_path_factory.mktemp("table")
     run = run_of(folder / "run", records)
     with run.ledger() as store:
-        trials = store.trials()
+        trials = list(store.each())
     for form in FORMATS:
         assert write_table(run, folder / form, form) == len(records)
     lines = (folder / "jsonl").read_text(encoding="utf-8").split("\n")[:-1]

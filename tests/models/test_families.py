@@ -10,6 +10,7 @@ from lmreach.models.decode import greedy
 from lmreach.models.fingerprint import fingerprint
 from lmreach.models.load import load
 from lmreach.models.tiny import FAMILIES, tiny
+from lmreach.results.run import Model
 from tests.models.common import loaded_tiny, random_vectors
 
 # family: (width, tied, head bias, soft cap, kind of norm, embedding scale, context)
@@ -51,7 +52,7 @@ def test_facts_are_those_of_the_config(family):
     assert (facts.rows, facts.usable, facts.layers, facts.hidden_width) == (64, 64, 2, facts.width)
     assert (facts.vector_scale, facts.logit_scale, facts.dtype, facts.cache_ok) == (1.0, 1.0, "float32", True)
     assert (facts.family, facts.special_ids, facts.bos_id, facts.eos_id) == (family, (0, 1), 0, 1)
-    assert json.loads(json.dumps(facts.as_dict()))["parameters"] == facts.parameters
+    assert json.loads(Model.from_object(facts).model_dump_json())["parameters"] == facts.parameters
 
 
 def test_final_norm_is_the_one_applied(family):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from lmreach.results import AnyResults, StudyResults
+from lmreach.results import AnyResults, ReachabilityResults, StudyResults
+from lmreach.results.answers import Tried
 from lmreach.results.copying import Copying
 from lmreach.results.study import Accessibility
 from lmreach.runs.study.accessibility import point_parts
@@ -84,6 +85,27 @@ def fine_tuned() -> Copying:
     return section.model_copy(update=change)
 
 
+def answered() -> ReachabilityResults:
+    """A text that was found to come out, after a search."""
+    asked = sample.study()
+    return ReachabilityResults(
+        model=asked.model,
+        config={"text": "so", "m": [1, 2]},
+        provenance=asked.provenance,
+        not_done=asked.not_done,
+        verdict="yes",
+        reason="greedy decoding emits it from 2 vectors found by optimisation, confirmed step by step",
+        ids=(5, 9, 3),
+        tokens=3,
+        m=2,
+        bos="none",
+        smallest_gap=0.4,
+        tried=(Tried(m=1, longest_start=2), Tried(m=2, longest_start=3)),
+        seconds=1.5,
+        certificate="certificates/0123.safetensors",
+    )
+
+
 def runs() -> list[AnyResults]:
     """One of each kind, and what else has fields of its own."""
     lengths = study_at_lengths(protocol="published", lengths=(8, 12, 16, 20, 24, 28, 32, 36))
@@ -99,4 +121,5 @@ def runs() -> list[AnyResults]:
         copy_sample.run(),
         copy_sample.run(fine_tuned()),
         copy_sample.run(copy_sample.zero_shot()),
+        answered(),
     ]

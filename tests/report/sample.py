@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lmreach.results import CensusResults, CopyResults, Interval, StudyResults, parse
+from lmreach.results import CensusResults, CopyResults, Interval, ReachabilityResults, StudyResults, parse
 from lmreach.results.base import Columns
 from lmreach.results.limits import Limit
 from lmreach.results.run import Model, NotDone, Provenance
@@ -31,7 +31,7 @@ from lmreach.results.study import (
     Support,
 )
 
-Results = TypeVar("Results", StudyResults, CensusResults, CopyResults)
+Results = TypeVar("Results", StudyResults, CensusResults, CopyResults, ReachabilityResults)
 WIDTH, ROWS, USABLE, LIMIT = 256, 1024, 1000, 128
 SPREAD = 0.35
 SLOPES = {"random": 2.6, "self": 4.9}

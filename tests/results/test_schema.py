@@ -33,6 +33,7 @@ FOR_READERS = {
         "Crammed.steps",
     },
     "what it cost": {
+        "Answer.seconds",
         "CopyLength.seconds",
         "Copying.seconds",
         "LearningPoint.seconds",

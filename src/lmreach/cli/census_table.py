@@ -18,7 +18,8 @@ def write_missing(results: "AnyResults", path: Path) -> None:
         The file cannot be written.
     """
     lines = []
-    grids = () if results.kind == "copy" or results.census is None else results.census.grids
+    counted = results.census if results.kind in ("study", "census") else None
+    grids = () if counted is None else counted.grids
     for grid in grids:
         if grid.missing is None:
             continue

@@ -23,14 +23,12 @@ def report(
         Folder of the run.
     """
     from lmreach.cli.running import open_page
-    from lmreach.engine.run import RunKind, open_run
+    from lmreach.engine.run import open_run
     from lmreach.report.figures import save_figures
     from lmreach.report.html import render
-    from lmreach.results import open_results
 
     begun = open_run(Path(run))
-    begun.require(RunKind.STUDY, RunKind.CENSUS, RunKind.COPY, what="draw a page of")
-    folder, results = begun.folder, open_results(begun.folder)
+    folder, results = begun.folder, begun.results()
     page = render(results, folder / "report.html")
     print(page)
     if figures:

@@ -9,10 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from lmreach import __version__
 from lmreach.config.targets import TargetKind, labels
+from lmreach.results.run import Provenance
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "gguf", "accelerate")
 
@@ -20,7 +21,7 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "sci
 _PATHS = ("fine_tune", "runs")
 
 
-def provenance(*, threads: int, device: str, started: datetime) -> dict[str, Any]:
+def provenance(*, threads: int, device: str, started: datetime, **run: Any) -> Provenance:
     """Return what identifies the software and machine behind a result.
 
     Parameters
@@ -31,19 +32,22 @@ def provenance(*, threads: int, device: str, started: datetime) -> dict[str, Any
         Device that the model really sat on.
     started
         When the run began.
+    run
+        Fields of `Provenance` that the run itself knows.
     """
-    return {
-        "lmreach": __version__,
-        "versions": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
-        "python": platform.python_version(),
-        "platform": f"{platform.system()}-{platform.machine()}",
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "threads": threads,
-        "device": device,
-        "git_commit": _commit(),
-        "started": started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
+    return Provenance(
+        lmreach=__version__,
+        versions={name: there for name in _PACKAGES if (there := _version(name)) is not None},
+        python=platform.python_version(),
+        platform=f"{platform.system()}-{platform.machine()}",
+        processor=_processor(),
+        cores=os.cpu_count(),
+        threads=threads,
+        device=device,
+        git_commit=_commit(),
+        started=started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **run,
+    )
 
 
 def _version(package: str) -> str | None:
@@ -96,7 +100,7 @@ def without_path(word: str) -> str:
     return _last(word) if path.is_absolute() or (os.sep in word and path.exists()) else word
 
 
-def public(config: BaseModel, model: str) -> dict[str, Any]:
+def public(config: BaseModel, model: str) -> dict[str, JsonValue]:
     """Return settings as results show them: the model by its name, no paths.
 
     Parameters
@@ -107,8 +111,8 @@ def public(config: BaseModel, model: str) -> dict[str, Any]:
     return _public(config.model_dump(mode="json"), model)
 
 
-def _public(settings: dict[str, Any], model: str) -> dict[str, Any]:
-    shown = dict(settings)
+def _public(settings: dict[str, Any], model: str) -> dict[str, JsonValue]:
+    shown: dict[str, JsonValue] = dict(settings)
     for name, value in settings.items():
         if isinstance(value, dict):
             shown[name] = _public(value, model)

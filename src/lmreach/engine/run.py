@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from lmreach.config import LoadConfig, StudyConfig
 from lmreach.config.census import CensusConfig, ReachableConfig
@@ -25,6 +25,8 @@ from lmreach.engine.lock import WriterLock
 from lmreach.engine.store import LEDGER, Store, read_tensors
 from lmreach.errors import OutputError, problem
 from lmreach.identity import require_same
+from lmreach.results import AnyResults, open_results
+from lmreach.results.run import RunResults
 
 __all__ = ["Envelope", "Left", "Run", "RunConfig", "RunEnd", "RunKind", "Writing", "begin", "open_run"]
 
@@ -90,8 +92,8 @@ class Envelope:
     fingerprint: str | None
     started: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values, which `_envelope` reads again."""
+    def written(self) -> dict[str, JsonValue]:
+        """Return what the ledger keeps, which `_envelope` reads again."""
         return {
             "kind": self.kind.value,
             "schema_version": self.schema_version,
@@ -168,15 +170,9 @@ class Run:
         """Open the ledger for reading."""
         return Store.reading(self.folder)
 
-    def results(self) -> Any:
-        """Return what ``results.json`` holds.
-
-        Raises
-        ------
-        OutputError
-            The run has not come to its results, or the file cannot be read.
-        """
-        return read_json(self.folder / "results.json")
+    def results(self) -> AnyResults:
+        """Return what ``results.json`` holds; errors as `lmreach.results.open_results`."""
+        return open_results(self.folder)
 
     def end(self) -> RunEnd | None:
         """Return how it ended last; None: it has not, or an older version did not say."""
@@ -323,13 +319,13 @@ class Writing:
         if before is None or before.schema_version < RUN_VERSION:
             if settings is not None and (before is None or before.fingerprint is None):
                 store.put_meta(_SETTINGS, dict(settings))
-            store.put_meta(_ENVELOPE, self._envelope.as_dict())
+            store.put_meta(_ENVELOPE, self._envelope.written())
         store.put_meta(_END, None)  # from here to `end` it has not ended
         return store
 
     def end(
         self,
-        results: Mapping[str, Any],
+        results: RunResults,
         *,
         interrupted: bool,
         left: Iterable[Left] = (),
@@ -337,7 +333,7 @@ class Writing:
     ) -> RunEnd:
         """Write ``results.json`` and keep how the run ended."""
         ended = RunEnd(self.folder, interrupted, tuple(left), tuple(failed))
-        write_json(self.folder / "results.json", results)
+        self.write(results)
         kept = {
             "interrupted": interrupted,
             "left": [[one.what, one.why, one.open] for one in ended.left],
@@ -345,6 +341,10 @@ class Writing:
         }
         self.store.put_meta(_END, kept)
         return ended
+
+    def write(self, results: RunResults) -> None:
+        """Write ``results.json``, whole or not at all."""
+        write_json(self.folder / "results.json", results.model_dump(mode="json"))
 
     def __enter__(self) -> "Writing":
         return self

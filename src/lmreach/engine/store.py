@@ -13,18 +13,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
+from pydantic import JsonValue
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from lmreach.engine.lock import WriterLock
 from lmreach.errors import OutputError, problem
 from lmreach.files import sweep, unwritable, write_whole
+from lmreach.results.records import Record
 
 __all__ = ["LEDGER", "Proof", "Store", "read_tensors"]
+
+Kept = TypeVar("Kept", bound=Record)
 
 LEDGER = "store.sqlite"
 LEDGER_VERSION = 1
@@ -161,13 +165,13 @@ class Store:
         with _explained(self.folder):
             return _has_tables(self._db)
 
-    def add(self, key: str, cell: str, record: dict[str, Any], proof: Proof | None = None) -> bool:
+    def add(self, key: str, cell: str, record: Record, proof: Proof | None = None) -> bool:
         """Write one trial, with the proof of what it claims; returns False when its key was there already.
 
         The proof is on the disk under its name before the record is written: a kill in between leaves no
         claim without its proof. The record keeps the sha256 of the certificate that belongs to it.
         """
-        text = json.dumps(record, allow_nan=False, sort_keys=True)
+        text = json.dumps(record.written(), allow_nan=False, sort_keys=True)
         if self.written([key]):
             return False
         digest = None
@@ -197,17 +201,22 @@ class Store:
             rows = self._db.execute("SELECT cell, COUNT(*) FROM trials GROUP BY cell ORDER BY cell")
             return {str(cell): int(count) for cell, count in rows}
 
-    def trials(self) -> list[dict[str, Any]]:
-        """Return every record with its ``key`` and ``cell``, in order of keys, not of writing."""
-        return list(self.each())
+    def trials(self, kind: type[Kept]) -> list[Kept]:
+        """Return every row, read as one kind of trial, in order of keys, not of writing."""
+        return [kind.model_validate(row) for row in self.each()]
 
-    def each(self) -> Iterator[dict[str, Any]]:
-        """Give the records of `trials` one by one: a million of them need no memory."""
+    def each(self) -> Iterator[dict[str, JsonValue]]:
+        """Give rows as they are, with ``key`` and ``cell``, one by one: a million of them need no memory."""
         with _explained(self.folder):
             for row in self._db.execute("SELECT key, cell, record FROM trials ORDER BY key"):
                 yield _trial(*row)
 
-    def records(self, keys: Sequence[str]) -> list[dict[str, Any]]:
+    def find(self, kind: type[Kept], key: str) -> Kept | None:
+        """Return the trial of a key; None: it is not written."""
+        row = next(self._among("SELECT key, cell, record FROM trials", [key]), None)
+        return None if row is None else kind.model_validate(_trial(*row))
+
+    def records(self, kind: type[Kept], keys: Sequence[str]) -> list[Kept]:
         """Return the trials of some keys, in the order of these keys.
 
         Raises
@@ -216,8 +225,8 @@ class Store:
             A key that is not written.
         """
         rows = self._among("SELECT key, cell, record FROM trials", keys)
-        found = {row[0]: _trial(*row) for row in rows}
-        return [found[key] for key in keys]
+        trials = {row[0]: kind.model_validate(_trial(*row)) for row in rows}
+        return [trials[key] for key in keys]
 
     def proofs(self) -> dict[str, str]:
         """Return the sha256 of the certificates that were written with their records, by key."""
@@ -321,7 +330,7 @@ def _migrate(db: sqlite3.Connection, folder: Path) -> None:
         raise
 
 
-def _trial(key: str, cell: str, record: str) -> dict[str, Any]:
+def _trial(key: str, cell: str, record: str) -> dict[str, JsonValue]:
     return {"key": key, "cell": cell, **json.loads(record)}
 
 

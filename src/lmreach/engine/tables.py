@@ -7,6 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from lmreach.engine.run import Run
 from lmreach.errors import InputError, problem
 from lmreach.files import drafted
@@ -41,7 +43,7 @@ def write_table(run: Run, path: Path, form: str) -> int:
         return FORMATS[form](run, draft)
 
 
-def _trials(run: Run) -> Iterator[dict[str, Any]]:
+def _trials(run: Run) -> Iterator[dict[str, JsonValue]]:
     with run.ledger() as store:
         yield from store.each()
 

@@ -1,7 +1,7 @@
 """What is known of a loaded model: every number the theory and the measurements take from it."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -106,7 +106,3 @@ class ModelFacts:
     revision: str | None
     cache_ok: bool
     notes: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the facts as JSON-ready values."""
-        return asdict(self)

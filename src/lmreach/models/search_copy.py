@@ -48,10 +48,6 @@ class SearchCopy:
     attention: str
     seconds: dict[str, float]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record of a run."""
-        return {"dtype": self.dtype, "attention": self.attention, "probe_seconds": self.seconds}
-
 
 def search_copy(model: LoadedModel, dtype: SearchDType = "auto") -> SearchCopy:
     """Choose number format and attention kernel by timed steps.

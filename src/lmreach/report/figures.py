@@ -12,13 +12,15 @@ from lmreach.report.kit import reading
 from lmreach.report.kit.drawing import Figure, look, png, svg
 from lmreach.report.study.curves import accessibility
 from lmreach.report.study.growth import growth
-from lmreach.results import AnyResults, CensusResults, CopyResults, StudyResults
+from lmreach.results import AnyResults, CensusResults, CopyResults, ReachabilityResults, StudyResults
 
 
 def figures(results: AnyResults) -> list[Figure]:
     """Return the figures there are data for: n50 by m, accessibility per kind, census, cells, copying."""
     if isinstance(results, CensusResults):
         return census_figures(results.census)
+    if isinstance(results, ReachabilityResults):
+        return []
     if isinstance(results, CopyResults):
         # It holds limits, but no n50 against m to set them beside.
         return copying_figures(results.copying, reading.limits(results))

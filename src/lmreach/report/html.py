@@ -1,4 +1,4 @@
-"""The report page: one self-contained HTML file made from a results dict."""
+"""The report page: one self-contained HTML file made from the results of a run."""
 
 import base64
 import hashlib
@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from lmreach.files import write_whole
 from lmreach.report import figures
+from lmreach.report.answer import answer_table
 from lmreach.report.cells import section as cells
 from lmreach.report.census import section as census
 from lmreach.report.copying import section as copying
@@ -24,7 +25,7 @@ from lmreach.report.kit.format import duration, literal, plain
 from lmreach.report.study import growth, summary, tables, words
 from lmreach.report.study import precision_tables as told
 from lmreach.report.study.calculator import calculator
-from lmreach.results import AnyResults, CensusResults, CopyResults
+from lmreach.results import AnyResults, CensusResults, CopyResults, ReachabilityResults
 from lmreach.results.cells import Cells
 from lmreach.results.census import Census
 from lmreach.results.copying import Copying
@@ -90,13 +91,15 @@ def page(results: AnyResults) -> str:
     )
 
 
-_TEMPLATES = {"study": "report", "census": "census", "copy": "copy"}
+_TEMPLATES = {"study": "report", "census": "census", "copy": "copy", "reachable": "reachable"}
 
 
 def _sections(results: AnyResults) -> dict[str, object]:
     """Return the parts that a template includes, by name; None: the run does not have it."""
     if isinstance(results, CensusResults):
         return {"census": _census(results.census)}
+    if isinstance(results, ReachabilityResults):
+        return {"answer": answer_table(results)}
     limits = reading.limits(results)
     if isinstance(results, CopyResults):
         return {"copying": _copying(results.copying, limits)}

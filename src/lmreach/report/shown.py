@@ -14,17 +14,15 @@ from lmreach.report.text.plan import plan_lines
 from lmreach.report.text.reachability import reachability_lines
 from lmreach.report.text.status import status_lines
 from lmreach.report.text.support import support_lines
+from lmreach.results import AnyResults
 from lmreach.results.answers import CellsResults, ReachabilityResults
 from lmreach.results.bounds import BoundsResults
-from lmreach.results.census import CensusResults
 from lmreach.results.certificates import DecodedCertificate, Judgement, Verification
 from lmreach.results.compare import Comparison
-from lmreach.results.copying import CopyResults
 from lmreach.results.plan import PlanResults
 from lmreach.results.run import RunResults
 from lmreach.results.shown import Shown
 from lmreach.results.status import RunStatus
-from lmreach.results.study import StudyResults
 from lmreach.results.support import SupportResults
 
 if TYPE_CHECKING:
@@ -77,6 +75,11 @@ def _(result: RunResults) -> str:
     return section_of(result)
 
 
+@html.register(ReachabilityResults)
+def _(result: ReachabilityResults) -> str:
+    return f"<pre>{escape(text(result))}</pre>"
+
+
 @html.register(Comparison)
 def _(result: Comparison) -> str:
     from lmreach.report.section import section_of
@@ -107,7 +110,7 @@ def _figures(result: Any) -> "Iterable[Figure]":
 def _(result: RunResults) -> "Iterable[Figure]":
     from lmreach.report.figures import figures
 
-    assert isinstance(result, StudyResults | CensusResults | CopyResults)
+    assert isinstance(result, AnyResults)
     return figures(result)
 
 

@@ -1,5 +1,6 @@
 """What runs return and results.json holds: typed, frozen, read and written by every layer above."""
 
+from lmreach.results.answers import ReachabilityResults as ReachabilityResults
 from lmreach.results.base import Interval as Interval
 from lmreach.results.census import CensusResults as CensusResults
 from lmreach.results.copying import CopyResults as CopyResults

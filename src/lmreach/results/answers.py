@@ -5,9 +5,10 @@ from typing import ClassVar, Literal
 
 from lmreach.results.base import Result
 from lmreach.results.cells import Cells
+from lmreach.results.run import RunResults
 from lmreach.results.shown import Shown
 
-__all__ = ["CellsResults", "ReachabilityResults", "Tried"]
+__all__ = ["Answer", "CellsResults", "ReachabilityResults", "Tried"]
 
 
 class CellsResults(Cells, Shown):
@@ -45,7 +46,7 @@ class Tried(Result):
     longest_start: int
 
 
-class ReachabilityResults(Shown):
+class Answer(Result):
     """Whether one output can be produced at all; "no" only with a proof.
 
     Attributes
@@ -54,17 +55,8 @@ class ReachabilityResults(Shown):
         One sentence.
     m, bos, smallest_gap
         For ``yes``: the prompt that emits it. None: another verdict.
-    certificate
-        Path of the certificate that was written. None: none was.
-    folder
-        Run folder that the answer is kept in. None: it was not kept.
-    interrupted
-        Whether the search was stopped before its time was through.
     """
 
-    _table: ClassVar[str] = "tried"
-
-    model: str
     verdict: Literal["yes", "no", "not found"]
     reason: str
     ids: tuple[int, ...]
@@ -74,6 +66,18 @@ class ReachabilityResults(Shown):
     smallest_gap: float | None
     tried: tuple[Tried, ...]
     seconds: float
+
+
+class ReachabilityResults(Answer, RunResults):
+    """The answer to whether one output can be produced, from which model, and where its proof is.
+
+    Attributes
+    ----------
+    certificate
+        Name of the file in the run's folder that holds the vectors. None: there is none.
+    """
+
+    _table: ClassVar[str] = "tried"
+
+    kind: Literal["reachable"] = "reachable"
     certificate: str | None = None
-    folder: str | None = None
-    interrupted: bool = False

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from lmreach.errors import InputError, OutputError, problem
+from lmreach.results.answers import ReachabilityResults
 from lmreach.results.census import CensusResults
 from lmreach.results.copying import CopyResults
 from lmreach.results.study import StudyResults
@@ -14,7 +15,7 @@ from lmreach.results.upgrade import upgrade
 
 __all__ = ["AnyResults", "open_results", "parse"]
 
-AnyResults = StudyResults | CensusResults | CopyResults
+AnyResults = StudyResults | CensusResults | CopyResults | ReachabilityResults
 _ANY: TypeAdapter[AnyResults] = TypeAdapter(Annotated[AnyResults, Field(discriminator="kind")])
 
 

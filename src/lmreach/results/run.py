@@ -118,7 +118,7 @@ class RunResults(Shown):
     schema_version
         `SCHEMA_VERSION` of the program that wrote it; older files are brought up to it when they are read.
     kind
-        ``study``, ``census`` or ``copy``.
+        ``study``, ``census``, ``copy`` or ``reachable``.
     config
         The settings as they were asked for, as their config object writes them; files by their own names.
     not_done

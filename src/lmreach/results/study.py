@@ -380,6 +380,11 @@ class SearchRecord(Result):
     start_scale: float | None = None
     seconds: float | None = None
 
+    @property
+    def doubt(self) -> str:
+        """Why the length of the first vectors is not founded on a probe; empty where it is, or was given."""
+        return "" if self.probe_of_start is None else self.probe_of_start.why
+
 
 class Known(Result):
     """How well one asked number is known.

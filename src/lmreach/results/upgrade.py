@@ -12,11 +12,12 @@ from lmreach.results import cells as of_cells
 from lmreach.results import census as of_census
 from lmreach.results import copying as of_copying
 from lmreach.results import study as of_study
+from lmreach.results.answers import Answer
 from lmreach.results.base import FittedCurve, Interval, Result
 from lmreach.results.limits import Limit
 from lmreach.results.run import SCHEMA_VERSION, Model, NotDone, Provenance
 
-__all__ = ["read_cells", "read_census", "read_copying", "read_grid", "read_search", "upgrade"]
+__all__ = ["grid_parts", "read_cells", "read_census", "read_copying", "read_search", "upgrade"]
 
 Raw = dict[str, Any]
 """Parsed JSON whose shape is only known once it has been validated: the one place that holds such."""
@@ -54,9 +55,9 @@ def read_census(kept: Raw | None) -> of_census.Census | None:
     return None if kept is None else of_census.Census.model_validate(_census_parts(kept))
 
 
-def read_grid(kept: Raw) -> of_census.GridCount:
-    """Return the counts of one grid that a run of any version has kept."""
-    return of_census.GridCount.model_validate(_grid(kept))
+def grid_parts(kept: object) -> object:
+    """Return the counts of one grid, as a run of any version has kept them, in their present shape."""
+    return _grid(kept) if isinstance(kept, dict) else kept
 
 
 def read_copying(kept: Raw | None) -> of_copying.Copying | None:
@@ -81,7 +82,7 @@ def _whole(raw: Raw) -> Raw:
 
 
 def _from_1(raw: Raw) -> Raw:
-    kinds = {"study": _study, "census": _census, "copy": _copy}
+    kinds = {"study": _study, "census": _census, "copy": _copy, "reachable": _reachable}
     kind = raw.get("kind", "study")
     if kind not in kinds:
         raise InputError(problem(f"results of kind {', '.join(kinds)}", repr(kind), "give another file"))
@@ -118,6 +119,10 @@ def _census(_: Raw, found: Raw) -> Raw:
 
 def _copy(_: Raw, found: Raw) -> Raw:
     return {"copying": _copying_parts(found["copying"]), "limits": _limits(found)}
+
+
+def _reachable(_: Raw, found: Raw) -> Raw:
+    return _kept(found["answer"], Answer)
 
 
 def _limits(found: Raw) -> list[Raw]:

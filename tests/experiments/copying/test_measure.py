@@ -92,7 +92,7 @@ def test_a_model_that_emits_the_answer_is_exact(model: LoadedModel) -> None:
     for decoding in ("free_running", "teacher_forced"):
         score = measure(model, Emitting(model), 7, 6, decoding=decoding)
         assert (score.exact, score.complete, score.right) == (6, 6, (7,) * 6)
-        assert score.as_dict()["characters"]["share"] == 1.0
+        assert score.record("plain").characters.share == 1.0
         assert score.mistakes == ()
 
 
@@ -110,7 +110,7 @@ def test_teacher_forced_has_the_same_first_mistakes_and_exact_matches(model: Loa
     assert forced.wrong == free.wrong
     assert 0 < free.exact < 24
     assert forced.exact == free.exact
-    assert forced.as_dict()["decoding"] == "teacher_forced"
+    assert forced.record("plain").decoding == "teacher_forced"
 
 
 def test_strings_do_not_depend_on_layout_or_number(rng: np.random.Generator) -> None:
@@ -167,7 +167,7 @@ def test_attention_sees_the_source(rng: np.random.Generator) -> None:
     model, asker = load(tiny("llama")), Plain()
     score = measure(model, asker, 6, 4)
     before = model.model.config._attn_implementation
-    found = source_attention(model, asker, score, strings=3)
+    found = source_attention(model, asker, 6, score.wrong, strings=3)
     assert found is not None
     assert model.model.config._attn_implementation == before
     prompt, answer = draw(asker, 6, 4, seed=0)[0]
@@ -176,7 +176,7 @@ def test_attention_sees_the_source(rng: np.random.Generator) -> None:
     weights = model.model(input_ids=ids, output_attentions=True).attentions
     # Character i of the answer is predicted at position 7 + i and stands at 1 + i.
     by_hand = [[sum(float(w[0, h, 7 + i, 1 + i]) for i in range(6)) / 6 for h in range(4)] for w in weights]
-    one = source_attention(model, asker, {**score.as_dict(), "first_wrong": [None]}, strings=1)
+    one = source_attention(model, asker, 6, [None], strings=1)
     assert one is not None
     assert one.weight == pytest.approx(max(map(max, by_hand)), rel=1e-4)
     assert by_hand[one.layer][one.head] == pytest.approx(one.weight, rel=1e-4)
@@ -185,4 +185,4 @@ def test_attention_sees_the_source(rng: np.random.Generator) -> None:
 def test_a_model_without_attention_has_none() -> None:
     model = load(tiny("mamba"))
     asker: Asker = Plain()
-    assert source_attention(model, asker, measure(model, asker, 5, 2)) is None
+    assert source_attention(model, asker, 5, measure(model, asker, 5, 2).wrong) is None

@@ -13,6 +13,7 @@ from lmreach.experiments.cramming import start_probes as module
 from lmreach.experiments.cramming.cram import CramResult, StepReport
 from lmreach.experiments.cramming.start_probes import full_probe, quick_probe
 from lmreach.experiments.cramming.start_scale import StartScale, choose_start_scale, find_start
+from lmreach.results.study import StartProbe
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, reach_at) -> list[float]:
@@ -181,7 +182,7 @@ def test_a_choice_that_is_not_founded_is_not_kept(random_model, monkeypatch, tmp
 def test_the_record_gives_the_same_again(random_model, monkeypatch) -> None:
     pretend(monkeypatch, lambda scale: int(scale > 50))
     found = choose_start_scale(random_model, OptimiserConfig())
-    assert StartScale.of(json.loads(json.dumps(found.as_dict()))) == found
+    assert StartScale.of(StartProbe.model_validate_json(found.written().model_dump_json())) == found
 
 
 def test_the_choice_is_the_same_again(random_model) -> None:

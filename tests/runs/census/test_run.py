@@ -15,6 +15,7 @@ from lmreach.errors import InputError, OutputError
 from lmreach.experiments.cramming.start_scale import StartScale
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.results import open_results
 from lmreach.runs.census import run as census
 from lmreach.runs.census.answer import is_reachable
 from lmreach.runs.census.reachability import reachability, resume_reachability
@@ -109,8 +110,10 @@ def test_is_reachable_finds_saves_and_believes_its_own_certificate(
     assert found.verdict == "yes"
     said = reachability("builtin:random", "ids:7,300,12", m=(2,), budget_s=60.0, out=tmp_path / "run")
     assert said.verdict == "yes"
+    assert said.folder == tmp_path / "run"
     assert said.certificate is not None
-    assert Path(said.certificate).is_file()
+    assert (said.folder / said.certificate).is_file()
+    assert open_results(said.folder) == said
     again = is_reachable(random_model, ids[:2], runs=(tmp_path / "run",), budget_s=1e-6)
     assert (again.verdict, again.m, again.tried) == ("yes", 2, ())
     other = load("tiny:llama,width=2,vocab=400", GRID.load)

@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def longest(run: Path) -> Path:
     with Store(run) as store:
-        best = max(store.trials(), key=lambda trial: trial["reach"])
+        best = max(store.each(), key=lambda trial: trial["reach"])
         return store.certificate_path(best["key"])
 
 

@@ -101,7 +101,7 @@ def test_unseen_symbols_are_named_and_the_label_is_withheld(tmp_path: Path) -> N
 def ledger_says(folder: Path, name: str) -> set[str]:
     """Return what the records of the measured lengths say under a name; each length keeps its own."""
     with Store(folder) as store:
-        return {trial[name] for trial in store.trials() if "exact" in trial or "length" in trial}
+        return {trial[name] for trial in store.each() if "exact" in trial or "length" in trial}
 
 
 def test_teacher_forced_says_so(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def whole(folder: Path) -> dict[str, Any]:
     """Return what a finished run holds, without times."""
     run = open_run(folder)
     with run.ledger() as store:
-        trials = {trial.pop("key"): {**trial, "seconds": 0} for trial in store.trials()}
+        trials = {trial.pop("key"): {**trial, "seconds": 0} for trial in store.each()}
         proofs = {}
         for path in store.certificates():
             vectors, ids, _ = read_certificate(path)
@@ -51,7 +51,7 @@ def whole(folder: Path) -> dict[str, Any]:
         "trials": trials,
         "proofs": {key: proofs.get(key) for key in claimed},
         "left": [one.what for one in end.left],
-        "reaches": [one["reaches"] for one in run.results()["accessibility"]],
+        "reaches": [list(one.reaches) for one in run.results().accessibility],
         "half_written": [name for name in files if name.endswith((".part", "-journal"))],
         "page": (folder / "report.html").stat().st_size > 10_000,
     }

@@ -7,6 +7,7 @@ import pytest
 
 from lmreach.config import CramPlan, StudyConfig
 from lmreach.experiments.cramming.cram import CramResult
+from lmreach.results.records import Trial
 from lmreach.runs.copying.limit import cram_entry
 from lmreach.runs.study.conditions import Answer, Chunk, Condition
 from lmreach.runs.study.ledger import counted, whole_rounds
@@ -19,14 +20,24 @@ ONE = Condition("random", 1)
 FAILED, SOUND = Answer(0, False, failed=True), Answer(5, False)
 
 
-def trial(index: int, outcome: str) -> dict:
-    return {"index": index, "outcome": outcome, "reach": 4, "limit": 9}
+def trial(index: int, outcome: str) -> Trial:
+    return Trial(
+        index=index,
+        outcome=outcome,
+        reach=4,
+        limit=9,
+        smallest_gap=None,
+        steps=1,
+        seconds=0.1,
+        text="",
+        emitted="",
+    )
 
 
 def test_failed_strings_do_not_count_and_break_no_row() -> None:
     own = [trial(0, "spent"), trial(1, "non_finite"), trial(2, "gave_up"), trial(4, "spent")]
-    assert [one["index"] for one in counted(own)] == [0, 2]
-    assert [one["index"] for one in whole_rounds(own)] == [0, 1, 2]
+    assert [one.index for one in counted(own)] == [0, 2]
+    assert [one.index for one in whole_rounds(own)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("width", [None, 0.1])

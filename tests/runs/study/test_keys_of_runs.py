@@ -24,7 +24,7 @@ ONE = StudyConfig(
 
 def ledger(folder: Path) -> tuple[int | None, list]:
     with Store(folder) as store:
-        return store.meta("record_version"), store.trials()
+        return store.meta("record_version"), list(store.each())
 
 
 def test_a_run_from_before_version_2_goes_on_without_running_anything_again(

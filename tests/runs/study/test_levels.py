@@ -5,25 +5,19 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmreach.results.records import Trial
 from lmreach.runs.study.ledger import counted, not_counted
 from lmreach.runs.study.levels import half_of, steps_fields
 from lmreach.stats.accessibility import half_length
 from lmreach.stats.levelling import levelling
 
 
-def trial(index: int, growth: list[tuple[int, int]], steps: int = 100, **more: Any) -> dict[str, Any]:
+def trial(index: int, growth: list[tuple[int, int]], steps: int = 100, **more: Any) -> Trial:
     reach = growth[-1][1] if growth else 0
-    return {
-        "key": f"{index}-{steps}",
-        "index": index,
-        "reach": reach,
-        "limit": 64,
-        "outcome": "spent",
-        "steps": steps,
-        "max_steps": 100,
-        "growth": [list(pair) for pair in growth],
-        **more,
-    }
+    said = {"outcome": "spent", "max_steps": 100, "growth": growth, "smallest_gap": None, "seconds": 0.1}
+    texts = {"text": "", "emitted": ""}
+    key = f"{index}-{steps}"
+    return Trial(key=key, index=index, reach=reach, limit=64, steps=steps, **{**said, **texts, **more})
 
 
 growths = st.lists(st.integers(1, 9), min_size=0, max_size=6).map(
@@ -48,8 +42,7 @@ def test_n50_read_off_one_run_never_falls_and_ends_at_its_own(runs: list[list[tu
 
 
 def test_records_of_older_runs_have_no_such_figure() -> None:
-    old = trial(0, [(3, 4)])
-    del old["growth"], old["max_steps"]
+    old = trial(0, [(3, 4)], max_steps=None).model_copy(update={"growth": None})
     told = steps_fields([old], [[old]])
     assert told["by_steps"] is None
     assert told["max_steps"] is None
@@ -90,7 +83,7 @@ def test_strings_that_were_cut_count_unless_the_others_suffice() -> None:
 def test_a_string_that_was_cut_and_run_again_counts_once() -> None:
     cut = [trial(i, [(5, 6)], 40, outcome="cut", cut_of=f"{i}-100") for i in range(8)]
     later = [trial(i, [(5, 7)], 60, outcome="cut", cut_of=f"{i}-100") for i in range(8)]
-    assert [one["steps"] for one in counted(cut + later)] == [60] * 8
+    assert [one.steps for one in counted(cut + later)] == [60] * 8
     again = [trial(i, [(5, 9)]) for i in range(8)]
     assert counted(cut + again + later) == again
     assert not_counted(cut + again + later) == []

@@ -73,7 +73,7 @@ def test_everything_asked_for_is_there(finished: Path) -> None:
 def test_numbers_are_those_of_the_ledger(finished: Path) -> None:
     results = results_of(finished)
     with Store(finished) as store:
-        trials = store.trials()
+        trials = list(store.each())
     assert len(trials) == 16
     for entry in results["accessibility"]:
         own = [t for t in trials if t["cell"] == f"{entry['target']} m={entry['m']}"]
@@ -227,7 +227,7 @@ def test_a_cell_ends_early_and_resumes_to_the_same_end(tmp_path: Path) -> None:
 
 def test_bits_gained_are_recorded_per_string_and_told_per_cell(finished: Path) -> None:
     with Store(finished) as store:
-        trials = [trial for trial in store.trials() if trial["reach"] > 0]
+        trials = [trial for trial in store.each() if trial["reach"] > 0]
     assert trials
     assert all(trial["ce_with_bits"] < trial["ce_without_bits"] for trial in trials)
     assert all(trial["tokens_gained"] <= trial["reach"] for trial in trials)
@@ -249,7 +249,7 @@ def test_a_false_certificate_is_found(finished: Path, tmp_path: Path) -> None:
     """Altered vectors, other ids, a cut file and a missing one: each fails, none stops the others."""
     folder = run_study(QUICK, tmp_path / "run").folder
     with Store(folder) as store:
-        keys = [trial["key"] for trial in store.trials() if trial["reach"] > 0]
+        keys = [trial["key"] for trial in store.each() if trial["reach"] > 0]
         paths = [store.certificate_path(key) for key in keys[:4]]
     vectors, ids, claim = read_certificate(paths[0])
     paths[0].write_bytes(Proof(np.zeros_like(vectors) + 1e-3, ids, claim).as_bytes())
@@ -371,7 +371,7 @@ def at_lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_string_and_length_is_a_trial_with_its_certificate(at_lengths: Path) -> None:
     with Store(at_lengths) as store:
-        trials = store.trials()
+        trials = list(store.each())
         assert len(trials) == 2 * 3 * 8
         for trial in trials:
             assert trial["solved"] == (trial["reach"] == trial["limit"])
@@ -386,7 +386,7 @@ def test_each_string_and_length_is_a_trial_with_its_certificate(at_lengths: Path
 
 def test_points_curve_and_brackets_are_those_of_the_ledger(at_lengths: Path) -> None:
     with Store(at_lengths) as store:
-        trials = store.trials()
+        trials = list(store.each())
     results = results_of(at_lengths)
     for entry in results["accessibility"]:
         own = [t for t in trials if t["cell"] == f"random m={entry['m']}"]

@@ -128,7 +128,7 @@ def test_another_premise_is_another_run(signs: Path) -> None:
         study("int2", signs)
     with Store.reading(signs) as store:
         assert store.keys() == {path.stem for path in certificates(signs)} | {
-            trial["key"] for trial in store.trials() if trial["reach"] == 0
+            trial["key"] for trial in store.each() if trial["reach"] == 0
         }
 
 

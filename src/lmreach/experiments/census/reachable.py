@@ -7,7 +7,7 @@ greedy decoding emits the text, step by step at batch 1. Everything else is "not
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from lmreach.experiments.reach.reachability import reachability_of
 from lmreach.models.decode import emitted_prefix
 from lmreach.models.frame import frame_of
 from lmreach.models.loaded import LoadedModel
+from lmreach.results import answers
 
 __all__ = ["Answer", "Candidate", "check_search", "confirm", "search", "unreachable_token"]
 
@@ -65,19 +66,19 @@ class Answer:
     tried: tuple[tuple[int, int], ...] = ()
     seconds: float = 0.0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values without the vectors."""
-        return {
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "ids": self.ids.tolist(),
-            "tokens": len(self.ids),
-            "m": self.m,
-            "bos": self.bos,
-            "smallest_gap": self.smallest_gap,
-            "tried": [{"m": m, "longest_start": reach} for m, reach in self.tried],
-            "seconds": round(self.seconds, 3),
-        }
+    def written(self) -> answers.Answer:
+        """Return what results hold of it: everything but the vectors."""
+        return answers.Answer(
+            verdict=self.verdict,
+            reason=self.reason,
+            ids=self.ids.tolist(),
+            tokens=len(self.ids),
+            m=self.m,
+            bos=self.bos,
+            smallest_gap=self.smallest_gap,
+            tried=tuple(answers.Tried(m=m, longest_start=reach) for m, reach in self.tried),
+            seconds=round(self.seconds, 3),
+        )
 
 
 def unreachable_token(model: LoadedModel, ids: Int[np.ndarray, " n"]) -> Answer | None:

@@ -1,16 +1,16 @@
 """Which attention head looks at the character that is to be copied, and whether it looks away at mistakes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from lmreach.experiments.copying.measure import LengthScore
 from lmreach.experiments.copying.mistakes import last_occurrence
 from lmreach.experiments.copying.prompts import Asker, draw
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.search_copy import twin
 
 __all__ = ["SourceAttention", "source_attention"]
 
@@ -48,7 +48,13 @@ class SourceAttention:
 
 
 def source_attention(
-    model: LoadedModel, asker: Asker, score: LengthScore | dict[str, Any], *, seed: int = 0, strings: int = 8
+    model: LoadedModel,
+    asker: Asker,
+    length: int,
+    wrong: Sequence[int | None],
+    *,
+    seed: int = 0,
+    strings: int = 8,
 ) -> SourceAttention | None:
     """Return where heads look while the strings of a measured length are copied.
 
@@ -57,31 +63,32 @@ def source_attention(
 
     Parameters
     ----------
-    score
-        Of that length, measured with the same seed (or its ``as_dict()``).
+    length, wrong
+        Of the strings, and where the first wrong character of each is, measured with the same seed. None:
+        nowhere.
     strings
         At most so many are looked at, those with mistakes first.
     """
     heads = getattr(model.model.config.get_text_config(), "num_attention_heads", None)
     if model.wiring.body is None or not heads:
         return None
-    told = score if isinstance(score, dict) else score.as_dict()
-    wrong, length = told["first_wrong"], int(told["length"])
     pairs = draw(asker, length, len(wrong), seed=seed)
     order = sorted(range(len(wrong)), key=lambda i: wrong[i] is None)[:strings]
     layers = int(getattr(model.model.config.get_text_config(), "num_hidden_layers", 1))
     room = max(1, _WEIGHTS // (layers * heads * sum(map(len, pairs[0])) ** 2))
     looked = [(i, *pairs[i]) for i in order[:room]]
-    places = [_weights(model, prompt, answer) for _, prompt, answer in looked]
+    # The fused kernels keep no weights: a copy that shares the weights looks with the plain one.
+    plain = twin(model, model.dtype, "eager")
+    places = [_weights(plain, prompt, answer) for _, prompt, answer in looked]
     if any(place is None for place in places):
         return None
     known = [place for place in places if place is not None]
     mean = np.mean([place.mean(axis=-1) for place in known], axis=0)
     layer, head = (int(k) for k in np.unravel_index(mean.argmax(), mean.shape))
     missed = [
-        float(place[layer, head, wrong[i]])
+        float(place[layer, head, at])
         for (i, _, answer), place in zip(looked, known, strict=True)
-        if wrong[i] is not None and wrong[i] < len(answer) - 1
+        if (at := wrong[i]) is not None and at < len(answer) - 1
     ]
     seen = [1 / (len(prompt) + k) for _, prompt, answer in looked for k in range(len(answer) - 1)]
     return SourceAttention(
@@ -108,16 +115,10 @@ def _weights(
     if source is None:
         return None
     vectors = model.input_vectors(torch.as_tensor(np.concatenate([prompt, characters[:-1]]))[None])
-    # The fused kernels keep no weights: for this one pass the plain one computes.
-    before = model.model.config._attn_implementation
-    model.model.set_attn_implementation("eager")
-    try:
-        output = body(inputs_embeds=model.wiring.handed_in(vectors), use_cache=False, output_attentions=True)
-    finally:
-        model.model.set_attn_implementation(before)
-    found = [one for one in output.attentions or () if one is not None]
-    if not found:
+    output = body(inputs_embeds=model.wiring.handed_in(vectors), use_cache=False, output_attentions=True)
+    layers = [weights for weights in output.attentions or () if weights is not None]
+    if not layers:
         return None
     asked = torch.arange(len(characters)) + len(prompt) - 1
     looked_at = torch.arange(len(characters)) + source
-    return np.stack([one[0, :, asked, looked_at].float().cpu().numpy() for one in found])
+    return np.stack([one[0, :, asked, looked_at].float().cpu().numpy() for one in layers])

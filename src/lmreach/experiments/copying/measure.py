@@ -11,7 +11,6 @@ characters are all right, whatever follows them.
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,11 +18,12 @@ from jaxtyping import Int
 
 from lmreach.config.copying import Decoding
 from lmreach.errors import InputError, ModelError, problem
-from lmreach.experiments.copying.mistakes import Mistake, explain, first_wrong
+from lmreach.experiments.copying.mistakes import explain, first_wrong
 from lmreach.experiments.copying.prompts import Asker, Pair, draw
 from lmreach.models.decode import greedy, greedy_batch
 from lmreach.models.loaded import LoadedModel
 from lmreach.results.base import Share
+from lmreach.results.records import CopyRecord, Mistake
 from lmreach.stats.survival import clopper_pearson
 
 __all__ = [
@@ -92,23 +92,30 @@ class LengthScore:
         """Answers whose characters are all right, whatever follows."""
         return sum(right == of for right, of in zip(self.right, self.of, strict=True))
 
-    def as_dict(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return counts, shares and intervals, JSON-ready."""
-        return {
-            "length": self.length,
-            "decoding": self.decoding,
-            "prompt": self.prompt,
-            "positions": self.positions,
-            "strings": self.strings,
-            "exact": share(self.exact, self.strings, confidence).model_dump(),
-            "complete": share(self.complete, self.strings, confidence).model_dump(),
-            "characters": characters_interval(self.right, self.of, confidence).model_dump(),
-            "first_wrong": list(self.wrong),
-            "right": list(self.right),
-            "of": list(self.of),
-            "mistakes": [one.as_dict() for one in self.mistakes],
-            "seconds": round(self.seconds, 3),
-        }
+    def record(self, layout: str) -> CopyRecord:
+        """Return what the ledger keeps: counts, shares with their 95 % intervals, and mistakes.
+
+        Parameters
+        ----------
+        layout
+            Name of the prompt layout that was asked in.
+        """
+        return CopyRecord(
+            layout=layout,
+            length=self.length,
+            decoding=self.decoding,
+            prompt=self.prompt,
+            positions=self.positions,
+            strings=self.strings,
+            exact=share(self.exact, self.strings),
+            complete=share(self.complete, self.strings),
+            characters=characters_interval(self.right, self.of),
+            first_wrong=self.wrong,
+            right=self.right,
+            of=self.of,
+            mistakes=self.mistakes,
+            seconds=round(self.seconds, 3),
+        )
 
 
 def share(count: int, of: int, confidence: float = 0.95) -> Share:

@@ -10,71 +10,16 @@ how far from the right place the wrong character stands (*distance*). All of thi
 more so the longer the string; what chance alone would give is counted beside it.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
-
 import numpy as np
 from jaxtyping import Bool, Int
 
-__all__ = ["ORDERS", "Kind", "Mistake", "explain", "first_wrong", "last_occurrence"]
+from lmreach.results.records import Mistake, MistakeKind
 
-Kind = Literal["symbol", "ended early", "did not end", "other token"]
+__all__ = ["ORDERS", "explain", "first_wrong", "last_occurrence"]
+
 ORDERS = (1, 2, 3, 4)
 """Numbers of preceding characters that are looked for; a longer match counts as the last of them. Also the
 distances that are looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """The first wrong character of one answer.
-
-    Attributes
-    ----------
-    place
-        How many characters were right before it.
-    emitted
-        The id that came out.
-    kind
-        ``symbol``: another character of the alphabet; ``ended early``: the end mark; ``did not end``: all
-        characters right and then no end mark; ``other token``: neither.
-    order
-        Largest k for which it followed another occurrence of the last k characters; 0: none.
-    chance
-        For each k of `ORDERS`, the share of wrong symbols that would have had an order of at least k.
-    ambiguity
-        Largest k for which the last k characters have another occurrence that goes on differently.
-    usual
-        For each k of `ORDERS`, the share of all places of this string with an ambiguity of at least k.
-    distance
-        How many places from the right one the symbol that came out stands in the string, at the nearest; 0 if
-        it does not stand in it, or where the answer is no part of the prompt.
-    near
-        For each k of `ORDERS`, the share of wrong symbols that have a distance of at most k (and not 0).
-    """
-
-    place: int
-    emitted: int
-    kind: Kind
-    order: int
-    chance: tuple[float, ...]
-    ambiguity: int
-    usual: tuple[float, ...]
-    distance: int
-    near: tuple[float, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the mistake, JSON-ready."""
-        return {
-            "place": self.place,
-            "emitted": self.emitted,
-            "kind": self.kind,
-            "order": self.order,
-            "chance": list(self.chance),
-            "ambiguity": self.ambiguity,
-            "usual": list(self.usual),
-            "distance": self.distance,
-            "near": list(self.near),
-        }
 
 
 def first_wrong(emitted: Int[np.ndarray, " n"], answer: Int[np.ndarray, " n"]) -> int | None:
@@ -161,7 +106,9 @@ def _distances(
     return found
 
 
-def _kind(emitted: int, place: int, letters: int, end: int, symbols: Int[np.ndarray, " alphabet"]) -> Kind:
+def _kind(
+    emitted: int, place: int, letters: int, end: int, symbols: Int[np.ndarray, " alphabet"]
+) -> MistakeKind:
     if place == letters:
         return "did not end"
     if emitted == end:

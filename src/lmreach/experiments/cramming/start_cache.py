@@ -8,11 +8,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from lmreach.config import OptimiserConfig
 from lmreach.models import cache
 from lmreach.models.loaded import LoadedModel
+from lmreach.results.study import StartProbe
 
 __all__ = ["recall", "remember", "start_key"]
 
@@ -22,7 +24,9 @@ _VERSION = 1  # raised when the probe changes its meaning
 _NOT_ASKED = {"protocol", "max_steps", "patience", "lookahead", "restarts", "start_scale", "seed", "flips"}
 
 
-def start_key(model: LoadedModel, config: OptimiserConfig, m: int, *, quick: bool = False) -> dict[str, Any]:
+def start_key(
+    model: LoadedModel, config: OptimiserConfig, m: int, *, quick: bool = False
+) -> dict[str, JsonValue]:
     """Return what the answer hangs on, JSON-ready: weights, number format, m, and how vectors are moved.
 
     Parameters
@@ -30,7 +34,7 @@ def start_key(model: LoadedModel, config: OptimiserConfig, m: int, *, quick: boo
     quick
         Whether it is the answer of the quick probe.
     """
-    key = {
+    key: dict[str, JsonValue] = {
         "version": _VERSION,
         "fingerprint": model.facts.fingerprint,
         "dtype": model.facts.dtype,
@@ -45,24 +49,24 @@ def folder() -> Path:
     return cache.root() / cache.STARTS
 
 
-def recall(key: Mapping[str, Any]) -> dict[str, Any] | None:
+def recall(key: Mapping[str, JsonValue]) -> StartProbe | None:
     """Return the numbers of an earlier probe, None if there are none that can be read."""
     try:
         kept = json.loads(_place(key).read_text(encoding="utf-8"))
-        return dict(kept["probe"]) if kept["key"] == key else None
+        return StartProbe.model_validate(kept["probe"]) if kept["key"] == key else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def remember(key: Mapping[str, Any], probe: Mapping[str, Any]) -> None:
+def remember(key: Mapping[str, JsonValue], probe: StartProbe) -> None:
     """Keep the numbers of a probe; where the place cannot be written nothing is kept, and nothing is lost."""
-    text = json.dumps({"key": key, "probe": probe}, indent=1, allow_nan=False)
+    text = json.dumps({"key": key, "probe": probe.model_dump(mode="json")}, indent=1, allow_nan=False)
     try:
         cache.write(_place(key), text)
     except OSError:
         return
 
 
-def _place(key: Mapping[str, Any]) -> Path:
+def _place(key: Mapping[str, JsonValue]) -> Path:
     text = json.dumps(key, sort_keys=True, separators=(",", ":"))
     return folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"

@@ -9,7 +9,6 @@ the vectors' own length (docs/cramming.md). `find_start` is what everything that
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from lmreach.experiments.cramming.cram import check_settings
 from lmreach.experiments.cramming.start_cache import recall, remember, start_key
 from lmreach.experiments.cramming.start_probes import Probe, full_probe, quick_probe
 from lmreach.models.loaded import LoadedModel
+from lmreach.results.study import StartProbe
 
 __all__ = ["StartScale", "choose_start_scale", "find_start"]
 
@@ -69,27 +69,28 @@ class StartScale:
         """Whether losses after a few steps chose, not reaches."""
         return bool(self.losses)
 
-    def as_dict(self) -> dict[str, Any]:
+    def written(self) -> StartProbe:
         """Return the record of a run, with every number."""
-        return {
-            "scale": self.scale,
-            "m": self.m,
-            "strings": self.strings,
-            "steps": self.steps,
-            "mean_reach": {f"{scale:g}": float(np.mean(reach)) for scale, reach in self.reaches.items()},
-            "reaches": {f"{scale:g}": list(reach) for scale, reach in self.reaches.items()},
-            "losses": {f"{scale:g}": list(loss) for scale, loss in self.losses.items()},
-            "seconds": self.seconds,
-            "why": self.why,
-        }
+        return StartProbe(
+            scale=self.scale,
+            m=self.m,
+            strings=self.strings,
+            steps=self.steps,
+            mean_reach={f"{scale:g}": float(np.mean(reach)) for scale, reach in self.reaches.items()},
+            reaches={f"{scale:g}": reach for scale, reach in self.reaches.items()},
+            losses={f"{scale:g}": loss for scale, loss in self.losses.items()},
+            seconds=self.seconds,
+            why=self.why,
+        )
 
     @classmethod
-    def of(cls, record: dict[str, Any]) -> "StartScale":
-        """Return what `as_dict` wrote down."""
-        reaches = {float(scale): tuple(reach) for scale, reach in record["reaches"].items()}
-        losses = {float(scale): tuple(loss) for scale, loss in record.get("losses", {}).items()}
-        named = {name: record[name] for name in ("scale", "m", "steps", "seconds", "why")}
-        return cls(reaches=reaches, losses=losses, **named)
+    def of(cls, record: StartProbe) -> "StartScale":
+        """Return what `written` wrote down."""
+        assert record.m is not None, "it is kept from the first version on that keeps probes"
+        assert record.seconds is not None
+        reaches = {float(scale): reach for scale, reach in record.reaches.items()}
+        losses = {float(scale): loss for scale, loss in record.losses.items()}
+        return cls(record.scale, record.m, reaches, record.steps, record.seconds, record.why, losses)
 
 
 def find_start(
@@ -114,7 +115,7 @@ def find_start(
             return StartScale.of(kept)
     found = choose_start_scale(model, config, m=m, search=search, seconds=seconds, stop=stop)
     if not found.why:
-        remember(quick if found.is_quick else full, found.as_dict())
+        remember(quick if found.is_quick else full, found.written())
     return found
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from lmreach.results import AnyResults, CensusResults, Interval
+from lmreach.results import AnyResults, CopyResults, Interval
 from lmreach.results.limits import Limit
 from lmreach.results.study import Accessibility, Extent, Slope, StudyResults
 
@@ -11,7 +11,7 @@ PREMISES = ("hidden", "input", "format")
 
 def limits(results: AnyResults) -> list[Limit]:
     """Return the limits, ordered by premise and then from tight to loose; none is dropped."""
-    held = () if isinstance(results, CensusResults) else results.limits
+    held = results.limits if isinstance(results, StudyResults | CopyResults) else ()
     return sorted(held, key=lambda limit: (_rank(limit), limit.tokens_per_vector))
 
 

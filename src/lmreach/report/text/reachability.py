@@ -1,6 +1,7 @@
 """Whether one output can be produced, as lines."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from lmreach.results.answers import ReachabilityResults
 
@@ -13,4 +14,4 @@ def reachability_lines(found: ReachabilityResults) -> Iterator[str]:
     for attempt in found.tried:
         yield f"  m = {attempt.m}: longest start {attempt.longest_start} of {found.tokens} tokens"
     if found.certificate is not None:
-        yield f"certificate: {found.certificate}"
+        yield f"certificate: {(found.folder or Path()) / found.certificate}"

@@ -1,7 +1,7 @@
 """Whether a model can be made to produce one given output: asked, answered, kept with its proof as a run."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from lmreach.config.given import configure
 from lmreach.config.written import ids_of
 from lmreach.engine.keys import digest
 from lmreach.engine.provenance import provenance, public
-from lmreach.engine.run import Envelope, Left, RunKind, Writing, begin, open_run
+from lmreach.engine.run import Left, RunConfig, RunKind, Writing, begin, open_run
 from lmreach.engine.store import Proof
 from lmreach.experiments.census.reachable import Answer
 from lmreach.identity import weights_of
@@ -22,12 +22,14 @@ from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import ModelLike, Tokenizer, load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, watching
+from lmreach.report.html import render
 from lmreach.results.answers import ReachabilityResults
+from lmreach.results.records import AnswerRecord
+from lmreach.results.run import Model, NotDone
 from lmreach.runs.census.answer import is_reachable
 
 __all__ = ["reachability", "resume_reachability"]
 
-SCHEMA = 1
 _SEARCHES = "searches"
 
 
@@ -93,7 +95,7 @@ def _ask(
         answer = job.answer(loaded)
         # A proof that is a certificate already needs no second one.
         if not (save and answer.vectors is not None and answer.tried):
-            return _results(loaded, answer)
+            return job.results(loaded, answer, asked, datetime.now(UTC))
         with begin(RunKind.REACHABLE, asked, None, name=asked.model) as run:
             return job.keep(run, loaded, answer, searches=1)
     with begin(RunKind.REACHABLE, asked, place, name=asked.model, fresh=fresh) as run:
@@ -190,35 +192,58 @@ class _Job:
             proof = None if answer.vectors is None else _proof(answer, model)
             cell = "reachable" if answer.m is None else f"reachable m={answer.m}"
             reach = 0 if proof is None else len(answer.ids)
-            store.add(key, cell, {**answer.as_dict(), "reach": reach}, proof)
+            store.add(key, cell, AnswerRecord.from_object(answer.written(), reach=reach), proof)
         interrupted = not found and self._stop()
-        left = [] if found else [Left("the search", answer.reason)]
-        run.end(_file(model, answer, run.envelope, interrupted), interrupted=interrupted, left=left)
         path = store.certificate_path(key)
-        certificate = str(path) if path.is_file() else None
-        return _results(model, answer, certificate, str(run.folder), interrupted)
+        results = self.results(
+            model,
+            answer,
+            run.envelope.config,
+            datetime.fromisoformat(run.envelope.started),
+            command=run.envelope.command,
+            interrupted=interrupted,
+            certificate=path.relative_to(run.folder).as_posix() if path.is_file() else None,
+        )
+        render(results, run.folder / "report.html")
+        left = [] if found else [Left("the search", answer.reason)]
+        run.end(results, interrupted=interrupted, left=left)
+        return results.read_from(run.folder)
+
+    def results(
+        self,
+        model: LoadedModel,
+        answer: Answer,
+        config: RunConfig,
+        started: datetime,
+        *,
+        command: str = "",
+        interrupted: bool = False,
+        certificate: str | None = None,
+    ) -> ReachabilityResults:
+        """Return the answer with what it was asked of."""
+        facts, left = model.facts, answer.verdict == "not found"
+        return ReachabilityResults.from_object(
+            answer.written(),
+            model=Model.from_object(facts),
+            config=public(config, facts.name),
+            certificate=certificate,
+            not_done=(NotDone(what="the search", why=answer.reason),) if left else (),
+            provenance=provenance(
+                threads=torch.get_num_threads(),
+                device=str(model.device),
+                started=started,
+                fingerprint=facts.fingerprint,
+                command=command or self._command,
+                seconds=round(answer.seconds, 3),
+                interrupted=interrupted,
+            ),
+        )
 
 
 def _ids(model: LoadedModel, text: str) -> Int[np.ndarray, " n"]:
     if not text.startswith("ids:"):
         return model.encode(text)
     return np.asarray(ids_of(text.removeprefix("ids:"), repr(text)), dtype=np.int64)
-
-
-def _results(
-    model: LoadedModel,
-    answer: Answer,
-    certificate: str | None = None,
-    folder: str | None = None,
-    interrupted: bool = False,
-) -> ReachabilityResults:
-    return ReachabilityResults(
-        model=model.facts.name,
-        **answer.as_dict(),
-        certificate=certificate,
-        folder=folder,
-        interrupted=interrupted,
-    )
 
 
 def _proof(answer: Answer, model: LoadedModel) -> Proof:
@@ -233,24 +258,3 @@ def _proof(answer: Answer, model: LoadedModel) -> Proof:
         "smallest_gap": repr(answer.smallest_gap),
     }
     return Proof(answer.vectors, answer.ids, claim)
-
-
-def _file(model: LoadedModel, answer: Answer, envelope: Envelope, interrupted: bool) -> dict[str, Any]:
-    started = datetime.fromisoformat(envelope.started)
-    where = provenance(threads=torch.get_num_threads(), device=str(model.device), started=started)
-    return {
-        "schema": SCHEMA,
-        "kind": RunKind.REACHABLE.value,
-        "model_name": model.facts.name,
-        "model": model.facts.as_dict(),
-        "config": public(envelope.config, model.facts.name),
-        "results": {"answer": answer.as_dict()},
-        "not_done": [],
-        "provenance": {
-            **where,
-            "fingerprint": model.facts.fingerprint,
-            "command": envelope.command,
-            "seconds": round(answer.seconds, 3),
-            "interrupted": interrupted,
-        },
-    }

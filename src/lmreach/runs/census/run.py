@@ -42,8 +42,8 @@ from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.results import CensusResults
 from lmreach.results.census import Census, GridCount, Missing, TokenCount
-from lmreach.results.run import Model, NotDone, Provenance
-from lmreach.results.upgrade import read_grid
+from lmreach.results.records import BlockRecord, GridRecord
+from lmreach.results.run import Model, NotDone
 from lmreach.runs.census.records import grid_record, missing_record, token_record
 
 __all__ = [
@@ -105,7 +105,7 @@ def run_census(
         results = _results(config, model, found, run, written.envelope)
         render(results, written.folder / "report.html")
         left = [Left(what, why) for what, why in run.left]
-        return written.end(results.model_dump(mode="json"), interrupted=run.stopped, left=left)
+        return written.end(results, interrupted=run.stopped, left=left)
 
 
 def resume_census(
@@ -187,23 +187,22 @@ class _Run:
 
     def grids(self, grids: list[Grid]) -> list[GridCount]:
         """Count every grid that has not been counted yet."""
-        known = {trial["key"]: trial["grid"] for trial in self.store.trials() if "grid" in trial}
-        found = []
+        counted = []
         for grid in grids:
             extent = float(np.abs(grid.values).max())
             key = self._key(kind="census grid", q=grid.q, m=grid.m, order=grid.order, extent=extent)
-            if key not in known and self._over(f"the grid of m = {grid.m}"):
-                continue
-            if key not in known:
-                known[key] = self._grid(grid).model_dump(mode="json")
-                self.store.add(key, f"grid, m = {grid.m}", {"grid": known[key]})
-            found.append(read_grid(known[key]))
-        return found
+            kept = self.store.find(GridRecord, key)
+            if kept is None:
+                if self._over(f"the grid of m = {grid.m}"):
+                    continue
+                kept = GridRecord(grid=self._grid(grid))
+                self.store.add(key, f"grid, m = {grid.m}", kept)
+            counted.append(kept.grid)
+        return counted
 
     def tokens(self, plans: list[TokenPlan]) -> list[TokenCount]:
         """Decode every block that has not been decoded yet, and count."""
-        known = {trial["key"]: trial for trial in self.store.trials()}
-        counted = [self._plan(plan, known) for plan in plans]
+        counted = map(self._plan, plans)
         return [token_record(self.model, one) for one in counted if one is not None]
 
     def _grid(self, grid: Grid) -> GridCount:
@@ -227,32 +226,33 @@ class _Run:
         why = reasons(self.model, result.missing, seed=self.config.seed) if result.missing.count else None
         return missing_record(result.missing, why)
 
-    def _plan(self, plan: TokenPlan, known: dict[str, Any]) -> TokenCensus | None:
+    def _plan(self, plan: TokenPlan) -> TokenCensus | None:
         name, begun, fresh = f"prompts of {plan.tokens} token(s)", time.monotonic(), 0
         blocks, seconds = list[Block](), 0.0
         for number in range(plan.blocks):
             key = self._block_key(plan, number)
-            if key not in known:
+            record = self.store.find(BlockRecord, key)
+            if record is None:
                 if self._over(f"{plan.prompts - number * BLOCK:,} {name}"):
                     break
-                known[key] = self._decoded(plan, number)
-                self.store.add(key, name, known[key])
+                record = self._decoded(plan, number)
+                self.store.add(key, name, record)
                 fresh += 1
-            blocks.append(_block(known[key]))
-            seconds += known[key]["seconds"]
+            blocks.append(_block(record))
+            seconds += record.seconds
             done = min((number + 1) * BLOCK, plan.prompts)
             self._say(name, done, plan.prompts, begun, fresh * BLOCK)
         return count_outputs(self.model, plan, blocks, seconds=seconds) if blocks else None
 
-    def _decoded(self, plan: TokenPlan, number: int) -> dict[str, Any]:
+    def _decoded(self, plan: TokenPlan, number: int) -> BlockRecord:
         begun = time.monotonic()
         block = decode_plan_block(self.model, plan, number)
-        return {
-            "ids": block.ids.tolist(),
-            "tied": np.flatnonzero(block.tied).tolist(),
-            "close": np.flatnonzero(block.close).tolist(),
-            "seconds": round(time.monotonic() - begun, 3),
-        }
+        return BlockRecord(
+            ids=block.ids.tolist(),
+            tied=tuple(np.flatnonzero(block.tied).tolist()),
+            close=tuple(np.flatnonzero(block.close).tolist()),
+            seconds=round(time.monotonic() - begun, 3),
+        )
 
     def _block_key(self, plan: TokenPlan, number: int) -> str:
         # A last block that is cut short is another block than the whole one of a larger plan.
@@ -304,18 +304,15 @@ def _results(
     config: CensusConfig, model: LoadedModel, found: Census, run: _Run, envelope: Envelope
 ) -> CensusResults:
     spent = sum(one.seconds for one in found.grids) + sum(one.seconds for one in found.tokens)
-    where = provenance(
-        threads=torch.get_num_threads(),
-        device=str(model.device),
-        started=datetime.fromisoformat(envelope.started),
-    )
     return CensusResults(
         model=Model.from_object(model.facts),
         config=public(config, model.facts.name),
         census=found,
         not_done=tuple(NotDone(what=what, why=why) for what, why in run.left),
-        provenance=Provenance(
-            **where,
+        provenance=provenance(
+            threads=torch.get_num_threads(),
+            device=str(model.device),
+            started=datetime.fromisoformat(envelope.started),
             command=envelope.command,
             seconds=round(spent, 3),
             interrupted=run.stopped,
@@ -323,8 +320,8 @@ def _results(
     )
 
 
-def _block(trial: dict[str, Any]) -> Block:
-    ids = np.asarray(trial["ids"], dtype=np.int64)
+def _block(record: BlockRecord) -> Block:
+    ids = np.asarray(record.ids, dtype=np.int64)
     tied, close = np.zeros(len(ids), dtype=bool), np.zeros(len(ids), dtype=bool)
-    tied[trial["tied"]], close[trial["close"]] = True, True
+    tied[list(record.tied)], close[list(record.close)] = True, True
     return Block(ids, tied, close)

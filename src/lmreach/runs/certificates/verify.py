@@ -26,6 +26,8 @@ from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.results.certificates import Quantised, Verdict
+from lmreach.results.records import Claimed
+from lmreach.results.upgrade import read_search
 from lmreach.runs.certificates.certificate import WITH_CERTIFICATES
 from lmreach.runs.certificates.stored import read_certificate
 
@@ -138,10 +140,10 @@ def quantised_summary(verdicts: Sequence[Verdict]) -> tuple[Quantised, ...]:
 
 def _claims(store: Store) -> Iterator[_Claim]:
     digests = store.proofs()
-    for trial in store.trials():
-        if not trial.get("reach"):
+    for trial in store.trials(Claimed):
+        if not trial.reach:
             continue
-        key, claimed = trial["key"], trial["ids"][: trial["reach"]]
+        key, claimed = trial.key, list(trial.ids[: trial.reach])
         vectors, ids, why = None, np.empty(0, dtype=np.int64), ""
         said: dict[str, str] = {}
         try:
@@ -154,7 +156,7 @@ def _claims(store: Store) -> Iterator[_Claim]:
                 vectors, why = None, "the certificate's ids are not the trial's"
             elif key in digests and hashlib.sha256(path.read_bytes()).hexdigest() != digests[key]:
                 vectors, why = None, "the certificate is not the one that was written with the trial"
-        yield _Claim(key, trial["cell"], claimed, vectors, ids, why, said)
+        yield _Claim(key, trial.cell, claimed, vectors, ids, why, said)
     if not store.keys():  # an answer to --is-reachable of older versions: a certificate without a trial
         yield from map(_by_itself, store.certificates())
 
@@ -165,8 +167,9 @@ def _members(claims: list[_Claim], begun: Run, model: LoadedModel) -> list[_Clai
     if not isinstance(config, StudyConfig) or not config.cram.within:
         return claims
     with begun.ledger() as store:
-        search = store.meta("search") or {}
-    held = held_to(config.cram.optimiser(search.get("start_scale") or config.cram.start_scale or 1.0), model)
+        search = read_search(store.meta("search"))
+    scale = (search and search.start_scale) or config.cram.start_scale or 1.0
+    held = held_to(config.cram.optimiser(scale), model)
     return [_member(claim, held, describe(held), model.device) for claim in claims]
 
 

@@ -1,14 +1,12 @@
 """What a copying run says, put together from its records; nothing is measured here.
 
-A record is one length in one layout, as `LengthScore.as_dict` writes it, with the layout's name. ``counted``
-says which answers count: ``exact`` (end mark included, for trained copiers) or ``complete`` (all characters,
-whatever follows, where nobody was taught an end mark).
+``counted`` says which answers count: ``exact`` (end mark included, for trained copiers) or ``complete`` (all
+characters, whatever follows, where nobody was taught an end mark).
 """
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -18,11 +16,12 @@ from lmreach.experiments.copying.measure import share
 from lmreach.experiments.copying.mistakes import ORDERS
 from lmreach.results.base import Share
 from lmreach.results.copying import CopyLength, Counted, Layout, Mistakes, Order
+from lmreach.results.records import CopyRecord, Mistake
 from lmreach.runs.intervals import half_of
 from lmreach.stats.posterior import CurveFit, fit_points
 
 __all__ = [
-    "Record",
+    "counting",
     "counts",
     "fall_lengths",
     "fit_of",
@@ -31,15 +30,19 @@ __all__ = [
     "mistake_parts",
 ]
 
-Record = Mapping[str, Any]
 
-
-def counts(records: Sequence[Record], counted: Counted) -> dict[int, tuple[int, int]]:
+def counts(records: Sequence[CopyRecord], counted: Counted) -> dict[int, tuple[int, int]]:
     """Return length -> (answers that count, strings)."""
-    return {int(one["length"]): (one[counted]["count"], one[counted]["of"]) for one in records}
+    shares = {one.length: counting(one, counted) for one in records}
+    return {length: (share.count, share.of) for length, share in shares.items()}
 
 
-def fit_of(records: Sequence[Record], counted: Counted) -> CurveFit:
+def counting(record: CopyRecord, counted: Counted) -> Share:
+    """Return the answers of a length that count."""
+    return record.exact if counted == "exact" else record.complete
+
+
+def fit_of(records: Sequence[CopyRecord], counted: Counted) -> CurveFit:
     """Return the curve through all shares: log-logistic with lapses.
 
     In the logarithm of the length, because lengths are compared as ratios and spread over two decades. Where
@@ -51,18 +54,17 @@ def fit_of(records: Sequence[Record], counted: Counted) -> CurveFit:
     return fit_points(n, right, of, shape="log-logistic")
 
 
-def length_parts(records: Sequence[Record]) -> tuple[CopyLength, ...]:
+def length_parts(records: Sequence[CopyRecord]) -> tuple[CopyLength, ...]:
     """Return the records in order of length, mistakes replaced by quartiles of where the first ones stand."""
-    found = []
-    for one in sorted(records, key=lambda record: int(record["length"])):
-        places = [place for place in one["first_wrong"] if place is not None]
+    lengths = []
+    for record in sorted(records, key=lambda record: record.length):
+        places = [place for place in record.first_wrong if place is not None]
         middle = np.quantile(places, (0.25, 0.5, 0.75)).tolist() if places else None
-        held = {name: one[name] for name in CopyLength.model_fields if name in one}
-        found.append(CopyLength.model_validate({**held, "first_wrong_quartiles": middle}))
-    return tuple(found)
+        lengths.append(CopyLength.from_object(record, first_wrong_quartiles=middle))
+    return tuple(lengths)
 
 
-def mistake_parts(records: Sequence[Record], trained_to: int | None) -> Mistakes | None:
+def mistake_parts(records: Sequence[CopyRecord], trained_to: int | None) -> Mistakes | None:
     """Return what the first wrong characters of all lengths have in common; None without any.
 
     Three questions, for k = 1, 2, ...: how many wrong symbols followed another occurrence of the last k
@@ -70,33 +72,33 @@ def mistake_parts(records: Sequence[Record], trained_to: int | None) -> Mistakes
     would do; and how many mistakes stand where the last k characters have another occurrence that goes on
     differently, beside all places of the same strings.
     """
-    found = [mistake for one in records for mistake in one["mistakes"]]
-    if not found:
+    mistakes = [mistake for record in records for mistake in record.mistakes]
+    if not mistakes:
         return None
-    symbols = [one for one in found if one["kind"] == "symbol"]
-    inside = [one for one in found if one["kind"] != "did not end"]
-    places = [one["place"] for one in found]
+    symbols = [mistake for mistake in mistakes if mistake.kind == "symbol"]
+    inside = [mistake for mistake in mistakes if mistake.kind != "did not end"]
+    places = [mistake.place for mistake in mistakes]
     low, middle, high = np.quantile(places, (0.25, 0.5, 0.75)).tolist()
     return Mistakes(
-        strings=len(found),
-        kinds=dict(Counter(one["kind"] for one in found).most_common()),
+        strings=len(mistakes),
+        kinds=dict(Counter(mistake.kind for mistake in mistakes).most_common()),
         place_quartiles=(low, middle, high),
         within_training_length=None if trained_to is None else sum(place < trained_to for place in places),
         orders=tuple(_order(i, k, symbols, inside) for i, k in enumerate(ORDERS)),
     )
 
 
-def _order(i: int, k: int, symbols: Sequence[Record], inside: Sequence[Record]) -> Order:
+def _order(i: int, k: int, symbols: Sequence[Mistake], inside: Sequence[Mistake]) -> Order:
     """Return what wrong symbols, and mistakes inside the string, have to do with the last k characters."""
-    near = sum(0 < one["distance"] <= k for one in symbols)
+    near = sum(0 < symbol.distance <= k for symbol in symbols)
     return Order(
         k=k,
-        followed=_share(sum(one["order"] >= k for one in symbols), len(symbols)),
-        followed_by_chance=_mean([one["chance"][i] for one in symbols]),
-        ambiguous=_share(sum(one["ambiguity"] >= k for one in inside), len(inside)),
-        ambiguous_usually=_mean([one["usual"][i] for one in inside]),
+        followed=_share(sum(symbol.order >= k for symbol in symbols), len(symbols)),
+        followed_by_chance=_mean([symbol.chance[i] for symbol in symbols]),
+        ambiguous=_share(sum(mistake.ambiguity >= k for mistake in inside), len(inside)),
+        ambiguous_usually=_mean([mistake.usual[i] for mistake in inside]),
         near=_share(near, len(symbols)),
-        near_by_chance=_mean([one["near"][i] for one in symbols]),
+        near_by_chance=_mean([symbol.near[i] for symbol in symbols]),
     )
 
 
@@ -104,7 +106,7 @@ def _share(count: int, of: int) -> Share | None:
     return share(count, of) if of else None
 
 
-def fall_lengths(records: Sequence[Record], counted: Counted) -> list[int]:
+def fall_lengths(records: Sequence[CopyRecord], counted: Counted) -> list[int]:
     """Return at most four measured lengths at which layouts are compared.
 
     The two on either side of the fall, and those nearest to half and to twice as long, so that a fall that
@@ -122,30 +124,30 @@ def fall_lengths(records: Sequence[Record], counted: Counted) -> list[int]:
 
 
 def layout_parts(
-    by_layout: Mapping[str, Sequence[Record]], usual: str, counted: Counted
+    by_layout: Mapping[str, Sequence[CopyRecord]], usual: str, counted: Counted
 ) -> tuple[Layout, ...]:
     """Return one entry per layout: positions, n50, and the same strings compared with the usual layout.
 
     The strings of a length are the same in all layouts, so those that come out in one of two layouts alone
     decide (McNemar's exact test).
     """
-    base = {int(one["length"]): one for one in by_layout[usual]}
-    shared = set.intersection(*({int(one["length"]) for one in found} for found in by_layout.values()))
+    base = {record.length: record for record in by_layout[usual]}
+    shared = set.intersection(*({record.length for record in own} for own in by_layout.values()))
     entries = []
     for name, records in by_layout.items():
         kept = sorted(
-            (one for one in records if int(one["length"]) in shared), key=lambda one: int(one["length"])
+            (record for record in records if record.length in shared), key=lambda record: record.length
         )
-        pairs = [(_right(base[int(one["length"])], counted), _right(one, counted)) for one in kept]
+        pairs = [(_right(base[record.length], counted), _right(record, counted)) for record in kept]
         only_usual = sum(int((a & ~b).sum()) for a, b in pairs)
         only_here = sum(int((b & ~a).sum()) for a, b in pairs)
         differ = only_usual + only_here
         entries.append(
             Layout(
                 layout=name,
-                lengths=tuple(int(one["length"]) for one in kept),
-                prompts=tuple(int(one["prompt"]) for one in kept),
-                right=tuple(Share.model_validate(one[counted]) for one in kept),
+                lengths=tuple(record.length for record in kept),
+                prompts=tuple(record.prompt for record in kept),
+                right=tuple(counting(record, counted) for record in kept),
                 n50=half_of(fit_of(kept, counted)),
                 only_usual=only_usual,
                 only_here=only_here,
@@ -155,10 +157,10 @@ def layout_parts(
     return tuple(entries)
 
 
-def _right(record: Record, counted: Counted) -> Bool[np.ndarray, " strings"]:
+def _right(record: CopyRecord, counted: Counted) -> Bool[np.ndarray, " strings"]:
     if counted == "exact":
-        return np.asarray([place is None for place in record["first_wrong"]])
-    whole: Bool[np.ndarray, " strings"] = np.equal(record["right"], record["of"])
+        return np.asarray([place is None for place in record.first_wrong])
+    whole: Bool[np.ndarray, " strings"] = np.equal(record.right, record.of)
     return whole
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -33,9 +32,11 @@ from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.results import CopyResults
 from lmreach.results.copying import Attention, Checked, Copying, Crammed
-from lmreach.results.run import Model, NotDone, Provenance
+from lmreach.results.records import CopyRecord, CrammedRecord
+from lmreach.results.run import Model, NotDone
 from lmreach.runs.copying.limit import cram_strings
 from lmreach.runs.copying.results import (
+    counting,
     counts,
     fall_lengths,
     fit_of,
@@ -49,7 +50,7 @@ from lmreach.runs.model_limits import limit_records, model_limits
 
 __all__ = ["CopyConfig", "copy_section", "resume_copying", "run_copying"]
 
-ByLayout = dict[str, list[dict[str, Any]]]
+ByLayout = dict[str, list[CopyRecord]]
 _CHECKED = 2  # strings decoded again at batch 1
 _LIMIT_DTYPE = "float16"
 
@@ -106,7 +107,7 @@ def run_copying(
         results = run.whole(loaded)
         render(results, written.folder / "report.html")
         left = [Left(what, why, run.stopped) for what, why in run.left]
-        return written.end(results.model_dump(mode="json"), interrupted=run.stopped, left=left)
+        return written.end(results, interrupted=run.stopped, left=left)
 
 
 def resume_copying(
@@ -156,7 +157,7 @@ def copy_section(
     """
     begun, finished = time.monotonic(), True
     subject = as_it_is(model, "")
-    usual, records, seconds = subject.layouts[0], dict[int, dict[str, Any]](), dict[int, float]()
+    usual, records, seconds = subject.layouts[0], dict[int, CopyRecord](), dict[int, float]()
     lengths = planned(CopyConfig(model=model.facts.name), subject, usual)[0]
 
     def chosen() -> int | None:
@@ -228,12 +229,12 @@ class _Run:
             subject = as_it_is(loaded, self.config.alphabet)
         return replace(subject, layouts=in_layout(subject.layouts, self.config.layout))
 
-    def _walk(self, subject: Subject) -> list[dict[str, Any]]:
+    def _walk(self, subject: Subject) -> list[CopyRecord]:
         """Measure the usual layout: the lengths asked for, or those that find the fall."""
         usual = subject.layouts[0]
         lengths, too_long = planned(self.config, subject, usual)
         self.left += too_long
-        found: dict[int, dict[str, Any]] = {}
+        found: dict[int, CopyRecord] = {}
         while (n := self._next(found, lengths, subject)) is not None:
             if self._over(f"strings of {n} and longer"):
                 break
@@ -245,7 +246,7 @@ class _Run:
                 )
         return list(found.values())
 
-    def _next(self, found: dict[int, Any], lengths: list[int], subject: Subject) -> int | None:
+    def _next(self, found: dict[int, CopyRecord], lengths: list[int], subject: Subject) -> int | None:
         if self.config.lengths:
             return next((n for n in lengths if n not in found), None)
         done = counts(list(found.values()), subject.counted)
@@ -268,7 +269,7 @@ class _Run:
             if found:
                 by_layout[laid.name] = found
 
-    def _measured(self, subject: Subject, laid: Laid, n: int) -> dict[str, Any]:
+    def _measured(self, subject: Subject, laid: Laid, n: int) -> CopyRecord:
         """Return the record of a length: from the ledger, or measured now."""
         facts, config = subject.model.facts, self.config
         key = digest(
@@ -285,18 +286,18 @@ class _Run:
                 "symbols": [int(i) for i in laid.symbols],
             }
         )
-        if not self.store.written([key]):
+        record = self.store.find(CopyRecord, key)
+        if record is None:
             record = _record(subject.model, laid, n, config.strings, config.seed, config.decoding)
             self.store.add(key, f"{laid.name}, strings of {n}", record)
-        (one,) = self.store.records([key])
-        right = one[subject.counted]
-        self.progress.stage(f"{laid.name}, strings of {n}: {right['count']} of {right['of']} right")
-        return one
+        right = counting(record, subject.counted)
+        self.progress.stage(f"{laid.name}, strings of {n}: {right.count} of {right.of} right")
+        return record
 
     def _attention(self, subject: Subject, by_layout: ByLayout) -> tuple[Attention, ...]:
         """Look at attention at two lengths: the longest that comes out, and the first that does not."""
         usual = subject.layouts[0]
-        records = {int(one["length"]): one for one in by_layout.get(usual.name, [])}
+        records = {record.length: record for record in by_layout.get(usual.name, [])}
         done = counts(list(records.values()), subject.counted)
         good = [n for n in sorted(done) if 2 * done[n][0] >= done[n][1]]
         bad = [n for n in sorted(done) if 2 * done[n][0] < done[n][1] and n > max(good, default=0)]
@@ -304,7 +305,7 @@ class _Run:
         for n in [*good[-1:], *bad[:1]]:
             if self.stopped or self.config.teacher_forced:
                 break
-            looked = source_attention(subject.model, usual, records[n], seed=self.config.seed)
+            looked = source_attention(subject.model, usual, n, records[n].first_wrong, seed=self.config.seed)
             if looked is not None:
                 found.append(Attention.from_object(looked))
         return tuple(found)
@@ -315,7 +316,7 @@ class _Run:
         records = by_layout.get(usual.name, [])
         if self.stopped or self.config.teacher_forced or not records:
             return None
-        near = fall_lengths(records, subject.counted) or [int(records[0]["length"])]
+        near = fall_lengths(records, subject.counted) or [records[0].length]
         n, strings = near[len(near) // 2], min(_CHECKED, self.config.strings)
         same = recheck(subject.model, usual, n, strings, seed=self.config.seed)
         return Checked(length=n, strings=strings, same=same)
@@ -324,12 +325,12 @@ class _Run:
         config, found = self.config, list[Crammed]()
         if config.train is None or not config.cram_strings:
             return ()
-        known = {trial["key"]: trial["crammed"] for trial in self.store.trials() if "crammed" in trial}
         for m in config.cram:
             asked = [m, config.cram_strings, config.cram_steps, config.seed]
             of = weights_of(subject.model.facts.fingerprint)
             key = digest({"kind": "copy cramming", "of": of, "asked": asked})
-            if key not in known:
+            kept = self.store.find(CrammedRecord, key)
+            if kept is None:
                 if self._over(f"cramming at m = {m}"):
                     continue
                 self.progress.stage(f"cramming {config.cram_strings} strings into {m} vectors")
@@ -345,9 +346,9 @@ class _Run:
                 if crammed is None:
                     self._over(f"cramming at m = {m}")
                     continue
-                self.store.add(key, f"cramming, m = {m}", {"crammed": crammed.model_dump(mode="json")})
-                known[key] = crammed.model_dump(mode="json")
-            found.append(Crammed.model_validate(known[key]))
+                kept = CrammedRecord(crammed=crammed)
+                self.store.add(key, f"cramming, m = {m}", kept)
+            found.append(kept.crammed)
         return tuple(found)
 
     def _over(self, what: str) -> bool:
@@ -363,15 +364,16 @@ class _Run:
         facts, started = subject.model.facts, datetime.fromisoformat(self.envelope.started)
         spent = float(self.store.meta("seconds") or 0.0) + seconds
         self.store.put_meta("seconds", spent)
-        where = provenance(threads=torch.get_num_threads(), device=str(subject.model.device), started=started)
         return CopyResults(
             model=Model.from_object(facts),
             config=public(self.config, facts.name),
             copying=section,
             limits=limit_records(model_limits(subject.model, dtype=_LIMIT_DTYPE)),
             not_done=tuple(NotDone(what=what, why=why) for what, why in self.left),
-            provenance=Provenance(
-                **where,
+            provenance=provenance(
+                threads=torch.get_num_threads(),
+                device=str(subject.model.device),
+                started=started,
                 dtype=facts.dtype,
                 fingerprint=facts.fingerprint,
                 command=self.envelope.command,
@@ -384,9 +386,8 @@ class _Run:
 
 def _record(
     model: LoadedModel, laid: Laid, n: int, strings: int, seed: int, decoding: Decoding
-) -> dict[str, Any]:
-    score = measure(model, laid, n, strings, seed=seed, decoding=decoding)
-    return {"layout": laid.name, **score.as_dict()}
+) -> CopyRecord:
+    return measure(model, laid, n, strings, seed=seed, decoding=decoding).record(laid.name)
 
 
 def _section(subject: Subject, by_layout: ByLayout, decoding: Decoding, *, finished: bool = True) -> Copying:
@@ -416,6 +417,6 @@ def _section(subject: Subject, by_layout: ByLayout, decoding: Decoding, *, finis
         attention=(),
         checked=None,
         cramming=(),
-        seconds=round(sum(one["seconds"] for found in by_layout.values() for one in found), 3),
+        seconds=round(sum(record.seconds for own in by_layout.values() for record in own), 3),
         finished=finished,
     )

@@ -13,11 +13,12 @@ from lmreach.models.facts import ModelFacts
 from lmreach.results import Interval
 from lmreach.results import study as of_study
 from lmreach.results.base import Columns
+from lmreach.results.records import Trial
 from lmreach.results.study import Accessibility
 from lmreach.runs.intervals import fitted_curve
 from lmreach.runs.study import extent
 from lmreach.runs.study.conditions import Condition
-from lmreach.runs.study.ledger import Trial, counted, reach_arrays
+from lmreach.runs.study.ledger import counted, reach_arrays
 from lmreach.runs.study.levels import steps_fields
 from lmreach.stats.accessibility import curve, half_length
 from lmreach.stats.cliff import cliff
@@ -83,7 +84,7 @@ class Entries:
     ) -> Accessibility:
         """Return the entry of strings that went as far as they could; ``alike``: theirs at any steps."""
         reach, censored = reach_arrays(kept)
-        n50 = half_length(reach, censored, limit=kept[0]["limit"])
+        n50 = half_length(reach, censored, limit=kept[0].limit)
         fall = cliff(
             reach, censored, vocab=self.facts.usable, rng=np.random.default_rng([self.config.seed, 4])
         )
@@ -93,10 +94,10 @@ class Entries:
             **steps_fields(kept, alike),
             strings=len(kept),
             finished=len(kept),
-            limit=kept[0]["limit"],
+            limit=kept[0].limit,
             reaches=tuple(reach.tolist()),
             censored=tuple(censored.tolist()),
-            still_growing=sum(bool(trial.get("growing")) for trial in kept),
+            still_growing=sum(trial.growing for trial in kept),
             n50=Interval.from_object(n50),
             curve=Columns.from_object(curve(reach, censored)),
             cliff=of_study.Cliff.from_object(fall),
@@ -118,14 +119,14 @@ class Entries:
             strings=found.strings,
             finished=found.strings,
             trials=len(kept),
-            solved=sum(trial["solved"] for trial in kept),
-            decoded=sum(trial.get("decoded", trial["solved"]) for trial in kept),
+            solved=sum(bool(trial.solved) for trial in kept),
+            decoded=sum(bool(trial.solved if trial.decoded is None else trial.decoded) for trial in kept),
             limit=int(found.n[-1]),
         )
 
     def _about(self, condition: Condition, kept: Sequence[Trial]) -> dict[str, Any]:
         """Return what every entry says of its condition, whatever the protocol."""
-        gaps = [t["smallest_gap"] for t in kept if t["smallest_gap"] is not None]
+        gaps = [t.smallest_gap for t in kept if t.smallest_gap is not None]
         return {
             "target": condition.target,
             "m": condition.m,
@@ -134,11 +135,11 @@ class Entries:
             "prefix": self.config.prefix,
             "suffix": self.config.suffix,
             "within": self.config.within,
-            "outcomes": dict(sorted(Counter(t["outcome"] for t in kept).items())),
+            "outcomes": dict(sorted(Counter(t.outcome for t in kept).items())),
             "smallest_gap": min(gaps, default=None),
-            "extent": _extent([self.extents[t["key"]] for t in kept if t["key"] in self.extents]),
-            "steps": sum(t["steps"] for t in kept),
-            "seconds": sum(t["seconds"] for t in kept),
+            "extent": _extent([self.extents[t.key] for t in kept if t.key in self.extents]),
+            "steps": sum(t.steps for t in kept),
+            "seconds": sum(t.seconds for t in kept),
         }
 
     def _content(self, tokens: float | None, condition: Condition) -> dict[str, Any]:
@@ -162,7 +163,7 @@ def points_of(kept: Sequence[Trial]) -> PointCurve:
     """Return what the trials of one condition say, string by string."""
     outcomes: dict[int, dict[int, bool]] = defaultdict(dict)
     for trial in kept:
-        outcomes[trial["index"]][trial["limit"]] = trial["solved"]
+        outcomes[trial.index][trial.limit] = bool(trial.solved)
     return point_curve([outcomes[index] for index in sorted(outcomes)])
 
 
@@ -209,12 +210,13 @@ def _information(kept: Sequence[Trial], m: int, width: int, bits: int) -> of_stu
     A string of reach 0 gained nothing. Bits gained: cross-entropy without the vectors minus with them.
     ``bits``: that a vector is stored in.
     """
-    told = [trial for trial in kept if "ce_without_bits" in trial]
-    if any(trial["reach"] > 0 for trial in kept if trial not in told) or not told:
+    if any(trial.reach > 0 for trial in kept if trial.ce_without_bits is None):
+        return None
+    if all(trial.ce_without_bits is None for trial in kept):
         return None
     count = len(kept)
-    without = sum(trial["ce_without_bits"] for trial in told) / count
-    given = sum(trial["ce_with_bits"] for trial in told) / count
+    without = sum(trial.ce_without_bits or 0.0 for trial in kept) / count
+    given = sum(trial.ce_with_bits or 0.0 for trial in kept) / count
     gained = without - given
     return of_study.Information(
         ce_without_bits=without,
@@ -222,7 +224,7 @@ def _information(kept: Sequence[Trial], m: int, width: int, bits: int) -> of_stu
         bits_per_vector=gained / m,
         bits_per_coordinate=gained / (m * width),
         bits_per_stored_bit=gained / (m * bits),
-        tokens_gained=sum(trial["tokens_gained"] for trial in told) / count,
+        tokens_gained=sum(trial.tokens_gained or 0 for trial in kept) / count,
     )
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from lmreach.engine.store import Store
 from lmreach.errors import OutputError
+from lmreach.results.records import Claimed
 from lmreach.runs.certificates.stored import read_certificate
 
 Vector = Float[np.ndarray, " d"]
@@ -32,7 +32,7 @@ class Extent:
 
 
 def extents(
-    store: Store, trials: Iterable[dict[str, Any]], *, input_rms: float, box: tuple[Vector, Vector]
+    store: Store, trials: Iterable[Claimed], *, input_rms: float, box: tuple[Vector, Vector]
 ) -> dict[str, Extent]:
     """Return the extent of every trial that has a readable certificate, by key.
 
@@ -46,13 +46,13 @@ def extents(
     low, high = box
     found = {}
     for trial in trials:
-        if trial["reach"] == 0:
+        if trial.reach == 0:
             continue
         try:
-            vectors, _, _ = read_certificate(store.certificate_path(trial["key"]))
+            vectors, _, _ = read_certificate(store.certificate_path(trial.key))
         except OutputError:  # `lmreach verify` names it; no statistic is made from what cannot be read
             continue
         rms = float(np.sqrt(np.mean(np.square(vectors, dtype=np.float64))))
         inside = bool(((vectors >= low) & (vectors <= high)).all())
-        found[trial["key"]] = Extent(rms / input_rms, inside)
+        found[trial.key] = Extent(rms / input_rms, inside)
     return found

@@ -3,46 +3,19 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import NotRequired, TypedDict
 
 import numpy as np
 from jaxtyping import Bool, Int
 
+from lmreach.results.records import Trial
 from lmreach.runs.study.reach_schedule import FOR_AN_INTERVAL
 
-__all__ = ["Trial", "counted", "is_failed", "not_counted", "reach_arrays", "whole_rounds"]
-
-
-class Trial(TypedDict):
-    """One row of the ledger; see `lmreach.runs.study.records` for what each protocol writes."""
-
-    key: str
-    cell: str
-    index: int
-    reach: int
-    limit: int
-    outcome: str
-    smallest_gap: float | None
-    steps: int
-    seconds: float
-    ids: list[int]
-    text: str
-    emitted: str
-    growing: NotRequired[bool]
-    max_steps: NotRequired[int]
-    growth: NotRequired[list[tuple[int, int]]]
-    cut_of: NotRequired[str]
-    solved: NotRequired[bool]
-    decoded: NotRequired[bool]
-    chunk: NotRequired[tuple[int, int]]
-    ce_without_bits: NotRequired[float]
-    ce_with_bits: NotRequired[float]
-    tokens_gained: NotRequired[int]
+__all__ = ["counted", "is_failed", "not_counted", "reach_arrays", "whole_rounds"]
 
 
 def is_failed(trial: Trial) -> bool:
     """Say whether a trial broke: its loss stopped being a number, which says nothing about the string."""
-    return trial["outcome"] == "non_finite"
+    return trial.outcome == "non_finite"
 
 
 def counted(trials: Sequence[Trial]) -> list[Trial]:
@@ -58,38 +31,38 @@ def whole_rounds(trials: Sequence[Trial]) -> list[Trial]:
     by whole chunks. Strings that were all cut at the same step count, too, as a lower bound at fewer steps,
     unless those before them are enough for an interval at all steps.
     """
-    if trials and "chunk" in trials[0]:
+    if trials and trials[0].chunk is not None:
         return _whole_chunks(trials)
     # A string that was cut and then run again counts once, with more steps.
-    cut = sorted((trial for trial in trials if trial["outcome"] == "cut"), key=lambda trial: trial["steps"])
-    by_index = {trial["index"]: trial for trial in cut}
-    by_index |= {trial["index"]: trial for trial in trials if trial["outcome"] != "cut"}
+    cut = sorted((trial for trial in trials if trial.outcome == "cut"), key=lambda trial: trial.steps)
+    by_index = {trial.index: trial for trial in cut}
+    by_index |= {trial.index: trial for trial in trials if trial.outcome != "cut"}
     kept: list[Trial] = []
     while len(kept) in by_index:
         kept.append(by_index[len(kept)])
-    whole = list(takewhile(lambda trial: trial["outcome"] != "cut", kept))
+    whole = list(takewhile(lambda trial: trial.outcome != "cut", kept))
     return whole if len(whole) >= FOR_AN_INTERVAL else kept
 
 
 def not_counted(trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials outside `whole_rounds`, but for those that were run again as a whole."""
-    kept, known = {trial["key"] for trial in whole_rounds(trials)}, {trial["key"] for trial in trials}
-    return [t for t in trials if t["key"] not in kept and t.get("cut_of") not in known]
+    kept, known = {trial.key for trial in whole_rounds(trials)}, {trial.key for trial in trials}
+    return [t for t in trials if t.key not in kept and t.cut_of not in known]
 
 
 def _whole_chunks(trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials of chunks that are all there, by length and string."""
     chunks: dict[tuple[int, int, int], list[Trial]] = defaultdict(list)
     for trial in trials:
-        first, last = trial["chunk"]
-        chunks[(trial["limit"], first, last)].append(trial)
+        assert trial.chunk is not None, "all trials of a condition are of one protocol"
+        chunks[(trial.limit, *trial.chunk)].append(trial)
     whole = [own for (_, first, last), own in chunks.items() if len(own) == last - first]
-    return sorted((trial for own in whole for trial in own), key=lambda t: (t["limit"], t["index"]))
+    return sorted((trial for own in whole for trial in own), key=lambda t: (t.limit, t.index))
 
 
 def reach_arrays(
     trials: Sequence[Trial],
 ) -> tuple[Int[np.ndarray, " strings"], Bool[np.ndarray, " strings"]]:
     """Return reaches and censoring flags of some trials, in their order."""
-    reach = np.asarray([t["reach"] for t in trials], dtype=np.int64)
-    return reach, np.asarray([t["outcome"] == "hit_limit" for t in trials], dtype=bool)
+    reach = np.asarray([t.reach for t in trials], dtype=np.int64)
+    return reach, np.asarray([t.outcome == "hit_limit" for t in trials], dtype=bool)

@@ -106,7 +106,7 @@ def plan(
 
 def _search(model: LoadedModel, asked: StudyConfig) -> Search:
     """Choose the copy that steps are taken on, as a study does; the length of starts changes no time."""
-    return Search(search_copy(model, asked.cram.search_dtype).model, asked.cram, {})
+    return Search(search_copy(model, asked.cram.search_dtype).model, asked.cram, None)
 
 
 def _conditions(

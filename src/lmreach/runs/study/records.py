@@ -1,7 +1,5 @@
 """What the ledger keeps of one string, and what its certificate claims."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from jaxtyping import Int
@@ -13,9 +11,10 @@ from lmreach.experiments.cramming.published import PublishedTrial
 from lmreach.models.facts import ModelFacts
 from lmreach.models.frame import PromptFrame
 from lmreach.models.loaded import LoadedModel
+from lmreach.results.records import Trial
 from lmreach.runs.study.conditions import Chunk
 
-__all__ = ["at_a_length", "bits_record", "claim", "crammed_record", "published_record"]
+__all__ = ["at_a_length", "claim", "crammed_record", "published_record"]
 
 _SHOWN_BEYOND = 4  # tokens of the target that are shown after those that came out
 
@@ -25,78 +24,79 @@ def crammed_record(
     one: CramResult,
     ids: Int[np.ndarray, " n"],
     *,
+    frame: PromptFrame,
     index: int,
     seconds: float,
     max_steps: int,
-) -> dict[str, Any]:
+) -> Trial:
     """Return the record of a string under our protocols.
 
     Parameters
     ----------
+    frame
+        What stands around the vectors.
     index
         Its place among those of its kind.
     max_steps
         Steps that it was to take; ``steps`` are those it took, over all restarts.
     """
     shown = min(ids.size, one.reach + _SHOWN_BEYOND)
-    return {
-        "index": index,
-        "reach": one.reach,
-        "limit": int(ids.size),
-        "outcome": one.outcome,
-        "proposed": one.proposed,
-        "smallest_gap": one.smallest_gap,
-        "steps": one.steps,
-        "max_steps": max_steps,
-        "growing": one.growing,
-        "growth": [list(pair) for pair in one.growth],
-        "seconds": round(seconds, 3),
-        "ids": [int(i) for i in ids],
-        "text": model.text(ids[:shown]),
-        "emitted": model.text(ids[: one.reach]),
-    }
-
-
-def published_record(
-    model: LoadedModel, one: PublishedTrial, ids: Int[np.ndarray, " n"], *, index: int, seconds: float
-) -> dict[str, Any]:
-    """Return the record of a trial under the published protocol.
-
-    Its reach is 0: nothing was shown to come out of the vectors alone, since the first id is given.
-    """
-    return {
-        "index": index,
-        "reach": 0,
-        "limit": int(ids.size),
-        "best": one.best,
-        "decoded": one.decoded,
-        "smallest_gap": None,
-        "steps": one.steps,
-        "seconds": round(seconds, 3),
-        "ids": [int(i) for i in ids],
-        "text": model.text(ids),
-        "emitted": "",
-    }
-
-
-def at_a_length(chunk: Chunk, *, solved: bool, outcome: str) -> dict[str, Any]:
-    """Return what a record of one length has besides: success there, and the strings it was run with."""
-    told = "solved" if solved else outcome
-    return {"solved": solved, "outcome": told, "chunk": [chunk.first, chunk.last]}
-
-
-def bits_record(
-    model: LoadedModel, one: CramResult, ids: Int[np.ndarray, " n"], frame: PromptFrame
-) -> dict[str, float | int]:
-    """Return the cross-entropy of the prefix that came out, without and with the vectors; {} for none."""
+    record = Trial(
+        index=index,
+        reach=one.reach,
+        limit=int(ids.size),
+        outcome=one.outcome,
+        proposed=one.proposed,
+        smallest_gap=one.smallest_gap,
+        steps=one.steps,
+        max_steps=max_steps,
+        growing=one.growing,
+        growth=one.growth,
+        seconds=round(seconds, 3),
+        ids=ids.tolist(),
+        text=model.text(ids[:shown]),
+        emitted=model.text(ids[: one.reach]),
+    )
     if one.reach == 0:
-        return {}
+        return record
     bits = target_bits(model, torch.from_numpy(one.vectors), ids[: one.reach], frame=frame)
-    return {
+    content = {
         "ce_without_bits": bits.without,
         "ce_with_bits": bits.with_vectors,
         "tokens_gained": bits.tokens_gained,
     }
+    return record.model_copy(update=content)
+
+
+def published_record(
+    model: LoadedModel, one: PublishedTrial, ids: Int[np.ndarray, " n"], *, index: int, seconds: float
+) -> Trial:
+    """Return the record of a trial under the published protocol.
+
+    Its reach is 0: nothing was shown to come out of the vectors alone, since the first id is given.
+    """
+    return Trial(
+        index=index,
+        reach=0,
+        limit=int(ids.size),
+        outcome=one.outcome,
+        best=one.best,
+        decoded=one.decoded,
+        smallest_gap=None,
+        steps=one.steps,
+        seconds=round(seconds, 3),
+        ids=ids.tolist(),
+        text=model.text(ids),
+        emitted="",
+    )
+
+
+def at_a_length(record: Trial, chunk: Chunk, *, solved: bool) -> Trial:
+    """Return the record of one length: with success there, and the strings it was run with."""
+    outcome = "solved" if solved else record.outcome
+    return record.model_copy(
+        update={"solved": solved, "outcome": outcome, "chunk": (chunk.first, chunk.last)}
+    )
 
 
 def claim(facts: ModelFacts, one: CramResult, *, m: int, config: CramPlan) -> dict[str, str]:

@@ -13,6 +13,7 @@ from lmreach.results.cells import Cells
 from lmreach.results.census import Census
 from lmreach.results.copying import Copying
 from lmreach.results.limits import Limits
+from lmreach.results.records import Trial
 from lmreach.results.run import Model, NotDone, Provenance
 from lmreach.results.study import (
     Accessibility,
@@ -29,7 +30,7 @@ from lmreach.runs.model_limits import limit_records
 from lmreach.runs.study.accessibility import Entries, points_of
 from lmreach.runs.study.conditions import Condition, Skipped
 from lmreach.runs.study.extent import Extent
-from lmreach.runs.study.ledger import Trial, counted, is_failed, not_counted
+from lmreach.runs.study.ledger import counted, is_failed, not_counted
 from lmreach.runs.study.slopes import slope_records
 
 __all__ = ["Measured", "assemble"]
@@ -128,17 +129,17 @@ def _examples(measured: Measured) -> list[Example]:
             continue
         own = counted(measured.trials.get(condition, []))
         # Nothing that the published protocol calls a success is shown to come out of the vectors alone.
-        if any("decoded" in trial for trial in own):
+        if any(trial.decoded is not None for trial in own):
             continue
-        kept = sorted(own, key=lambda t: -t["reach"])
+        kept = sorted(own, key=lambda t: -t.reach)
         shown += [
             Example(
                 target=condition.target,
                 m=condition.m,
-                key=trial["key"],
-                reach=trial["reach"],
-                text=trial["text"],
-                emitted=trial["emitted"],
+                key=trial.key,
+                reach=trial.reach,
+                text=trial.text,
+                emitted=trial.emitted,
             )
             for trial in kept[:_EXAMPLES_PER_CONDITION]
         ]
@@ -191,7 +192,7 @@ def _not_done(measured: Measured, noun: str) -> tuple[NotDone, ...]:
             why = "their loss stopped being a number, so they say nothing about what can be reached"
             rows.append(NotDone(what=f"{failed} {noun} of {condition.name} failed and do not count", why=why))
         left = not_counted(own)
-        cut = [trial["steps"] for trial in left if trial["outcome"] == "cut"]
+        cut = [trial.steps for trial in left if trial.outcome == "cut"]
         if cut:
             what = f"{len(cut)} {noun} of {condition.name} are not counted"
             rows.append(

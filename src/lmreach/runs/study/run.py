@@ -3,13 +3,12 @@
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 import torch
 
 from lmreach.config import StudyConfig
 from lmreach.engine.clock import Clock
-from lmreach.engine.folder import write_json
 from lmreach.engine.provenance import provenance
 from lmreach.engine.run import Left, RunEnd, RunKind, Writing, begin, open_run
 from lmreach.engine.store import Store
@@ -26,6 +25,7 @@ from lmreach.report.html import render
 from lmreach.results.cells import Cells
 from lmreach.results.census import Census
 from lmreach.results.copying import Copying
+from lmreach.results.records import Trial
 from lmreach.results.run import Provenance
 from lmreach.results.study import StudyResults
 from lmreach.results.upgrade import read_search
@@ -34,7 +34,6 @@ from lmreach.runs.model_limits import input_box, model_limits
 from lmreach.runs.study.conditions import Chunk, Condition
 from lmreach.runs.study.extent import extents
 from lmreach.runs.study.kept import Kept
-from lmreach.runs.study.ledger import Trial
 from lmreach.runs.study.protocol import check_protocol
 from lmreach.runs.study.results import Measured, assemble
 from lmreach.runs.study.rounds import (
@@ -48,7 +47,7 @@ from lmreach.runs.study.rounds import (
     serve,
 )
 from lmreach.runs.study.schedule import AbstractSchedule
-from lmreach.runs.study.search import SEARCH_SHARE, Search, doubt, prepare
+from lmreach.runs.study.search import SEARCH_SHARE, Search, prepare
 from lmreach.runs.study.sections import Sections
 from lmreach.runs.study.step_model import StepModel
 from lmreach.runs.study.strings import Strings
@@ -202,9 +201,9 @@ class _Job:
         asked, over = self.config.cram, self.clock.over
         if over():
             # Nothing will be run: what was asked for stands for itself.
-            return Search(self.model, asked, {})
-        kept: dict[str, Any] | None = store.meta("search")
-        if kept is not None and doubt(kept) and not store.keys():
+            return Search(self.model, asked, None)
+        kept = read_search(store.meta("search"))
+        if kept is not None and kept.doubt and not store.keys():
             kept = None  # no string was started from a length that nobody chose
         left = self.clock.remaining()
         seconds = None if left is None else SEARCH_SHARE * left
@@ -216,8 +215,8 @@ class _Job:
             seconds=seconds,
             stop=self.clock.within(seconds),
         )
-        if not over():
-            store.put_meta("search", found.record)
+        if found.record is not None and not over():
+            store.put_meta("search", found.record.model_dump(mode="json", exclude_unset=True))
         return found
 
     def _plan(self, search: Search, store: Store) -> tuple[AbstractSchedule, StepModel | None]:
@@ -263,9 +262,11 @@ class _Job:
 
     def provenance(self, search: Search, interrupted: bool, command: str) -> Provenance:
         facts = self.model.facts
-        threads, device = torch.get_num_threads(), str(self.model.device)
-        return Provenance(
-            **provenance(threads=threads, device=device, started=self.clock.started),
+        record = search.record
+        return provenance(
+            threads=torch.get_num_threads(),
+            device=str(self.model.device),
+            started=self.clock.started,
             dtype=facts.dtype,
             vector_dtype="float32",
             fingerprint=facts.fingerprint,
@@ -274,9 +275,9 @@ class _Job:
             seconds=round(self.clock.spent(), 1),
             interrupted=interrupted,
             attention=str(getattr(self.model.model.config, "_attn_implementation", "unknown")),
-            search_dtype=search.record.get("dtype"),
-            search_attention=search.record.get("attention"),
-            start_scale=search.record.get("start_scale"),
+            search_dtype=None if record is None else record.dtype,
+            search_attention=None if record is None else record.attention,
+            start_scale=None if record is None else record.start_scale,
             target_files=self.strings.files(),
         )
 
@@ -332,7 +333,7 @@ class _Page:
         results, interrupted = self._results(), self._job.clock.stopped()
         render(results, self._store.folder / "report.html")
         return self._run.end(
-            results.model_dump(mode="json"),
+            results,
             interrupted=interrupted,
             left=_left(self._rounds),
             failed=self._rounds.failed,
@@ -345,9 +346,9 @@ class _Page:
     def _write(self) -> None:
         """Write results and report, each whole or not at all."""
         begun = self._job.clock.now()
-        results, folder = self._results(), self._store.folder
-        write_json(folder / "results.json", results.model_dump(mode="json"))
-        render(results, folder / "report.html")
+        results = self._results()
+        self._run.write(results)
+        render(results, self._run.folder / "report.html")
         self._last = self._job.clock.now()
         self.has_news = False
         self._took = self._last - begun
@@ -363,7 +364,7 @@ class _Page:
         return (*found, held_limit(self._held, vocab=job.model.facts.usable))
 
     def _results(self) -> StudyResults:
-        job, rounds, trials = self._job, self._rounds, self._store.trials()
+        job, rounds, trials = self._job, self._rounds, self._store.trials(Trial)
         model = job.model
         measured = Measured(
             limits=self._limits,
@@ -378,7 +379,7 @@ class _Page:
             cells=self._cells,
             census=self._census,
             copying=self._copying,
-            search=read_search(self._search.record),
+            search=self._search.record,
             notes=[*self._sections.notes, *_start_note(self._search)],
         )
         provenance = job.provenance(self._search, job.clock.stopped(), self._run.envelope.command)
@@ -402,12 +403,12 @@ def _start_note(search: Search) -> list[tuple[str, str]]:
     return [("the probe for the length of the first vectors", f"{search.doubt}; {started}")]
 
 
-def _by_condition(trials: list[dict[str, Any]], conditions: list[Condition]) -> dict[Condition, list[Trial]]:
+def _by_condition(trials: list[Trial], conditions: list[Condition]) -> dict[Condition, list[Trial]]:
     """Sort records by condition; those of steps that a run chose are told apart by them."""
     named = {(condition.name, condition.steps): condition for condition in conditions}
     found: dict[Condition, list[Trial]] = defaultdict(list)
     for trial in trials:
-        condition = named.get((trial["cell"], trial.get("max_steps", 0))) or named.get((trial["cell"], 0))
+        condition = named.get((trial.cell, trial.max_steps or 0)) or named.get((trial.cell, 0))
         if condition is not None:
-            found[condition].append(cast("Trial", trial))
+            found[condition].append(trial)
     return dict(found)

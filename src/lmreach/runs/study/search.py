@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -12,6 +11,7 @@ from lmreach.experiments.cramming.start_scale import find_start
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy, twin, untimed
 from lmreach.models.stopping import PassStopped, stoppable
+from lmreach.results.study import SearchRecord
 
 SEARCH_SHARE = 0.1
 """Of what remains of a budget before cramming, for choosing the length of the first vectors."""
@@ -28,12 +28,12 @@ class Search:
     config
         The plan as it was asked for: what was found stands in the record.
     record
-        What was chosen and from what, JSON-ready; handed in again it gives the same search.
+        What was chosen and from what; handed in again it gives the same search. None: nothing is run.
     """
 
     model: LoadedModel
     config: CramPlan
-    record: dict[str, Any]
+    record: SearchRecord | None
 
     @property
     def optimiser(self) -> OptimiserConfig:
@@ -44,17 +44,15 @@ class Search:
     @property
     def start_scale(self) -> float | None:
         """Length of the first vectors, found or asked for; None: the protocol's own, or nothing was found."""
-        return self.record.get("start_scale", self.config.start_scale)
+        record = self.record
+        if record is None or "start_scale" not in record.model_fields_set:
+            return self.config.start_scale
+        return record.start_scale
 
     @property
     def doubt(self) -> str:
         """Why the length of the first vectors is not founded on a probe; empty where it is, or was given."""
-        return doubt(self.record)
-
-
-def doubt(record: dict[str, Any]) -> str:
-    """Return `Search.doubt` of a record."""
-    return str((record.get("probe_of_start") or {}).get("why", ""))
+        return "" if self.record is None else self.record.doubt
 
 
 def prepare(
@@ -62,7 +60,7 @@ def prepare(
     config: CramPlan,
     *,
     m: int,
-    kept: dict[str, Any] | None = None,
+    kept: SearchRecord | None = None,
     seconds: float | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Search:
@@ -85,7 +83,7 @@ def prepare(
     """
     begun = time.monotonic()
     if config.protocol == "published":
-        return Search(model, config, {"dtype": _name(model), "attention": None, "start_scale": None})
+        return Search(model, config, SearchRecord(dtype=_name(model), attention=None, start_scale=None))
     if kept is not None:
         copied = _as_kept(model, kept)
         return Search(copied, config, kept)
@@ -99,22 +97,28 @@ def prepare(
             found = search_copy(model, config.search_dtype)
     except PassStopped:
         found = untimed(model)
-    record = found.as_dict()
-    scale = config.start_scale
+    scale, start = config.start_scale, None
     if scale is None:
         left = None if ends is None else max(ends - time.monotonic(), 0.0)
         probe = find_start(model, config.optimiser(1.0), m=m, search=found.model, seconds=left, stop=stop)
-        scale, record["probe_of_start"] = probe.scale, probe.as_dict()
-    record |= {"start_scale": scale, "seconds": round(time.monotonic() - begun, 1)}
+        scale, start = probe.scale, probe.written()
+    record = SearchRecord(
+        dtype=found.dtype,
+        attention=found.attention,
+        probe_seconds=found.seconds,
+        probe_of_start=start,
+        start_scale=scale,
+        seconds=round(time.monotonic() - begun, 1),
+    )
     return Search(found.model, config, record)
 
 
-def _as_kept(model: LoadedModel, kept: dict[str, Any]) -> LoadedModel:
+def _as_kept(model: LoadedModel, kept: SearchRecord) -> LoadedModel:
     """Return the copy that a record names; its timings are not asked again, they would differ."""
     own = str(getattr(model.model.config, "_attn_implementation", None))
-    if (kept["dtype"], kept["attention"]) == (_name(model), own):
+    if (kept.dtype, kept.attention) == (_name(model), own):
         return model
-    return twin(model, getattr(torch, kept["dtype"]), kept["attention"])
+    return twin(model, getattr(torch, kept.dtype), kept.attention)
 
 
 def _name(model: LoadedModel) -> str:

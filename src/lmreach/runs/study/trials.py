@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, cast
 
 import numpy as np
 import torch
@@ -21,9 +20,10 @@ from lmreach.experiments.cramming.regions.base import VectorSet
 from lmreach.experiments.cramming.regions.build import describe, held_to
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress
+from lmreach.results.records import Trial
 from lmreach.runs.study.conditions import Answer, Chunk
-from lmreach.runs.study.ledger import Trial, is_failed
-from lmreach.runs.study.records import at_a_length, bits_record, claim, crammed_record, published_record
+from lmreach.runs.study.ledger import is_failed
+from lmreach.runs.study.records import at_a_length, claim, crammed_record, published_record
 from lmreach.runs.study.search import Search
 from lmreach.runs.study.strings import Strings
 
@@ -135,9 +135,9 @@ class Cramming:
         keys, missing = self._look_up(chunk)
         if missing.keys and self._attempt(missing) != len(missing.keys):
             return None
-        own = self.store.records([missing.cut.get(key, key) for key in keys])
+        own = self.store.records(Trial, [missing.cut.get(key, key) for key in keys])
         # A resumed run reads its costs off the ledger: what was run before decides as it did then.
-        spent = self.clock.now() - began if missing.keys else sum(trial["seconds"] for trial in own)
+        spent = self.clock.now() - began if missing.keys else sum(trial.seconds for trial in own)
         return Finished(spent, [_answer(trial) for trial in own])
 
     def _look_up(self, chunk: Chunk) -> tuple[list[str], _Missing]:
@@ -261,14 +261,19 @@ class Cramming:
         chunk, key, target = missing.chunk, missing.keys[one.index], missing.ids[one.index]
         index, seconds = missing.index[one.index], missing.pace.lap()
         record = crammed_record(
-            self.model, one, target, index=index, seconds=seconds, max_steps=missing.config.max_steps
+            self.model,
+            one,
+            target,
+            frame=self.strings.frame(),
+            index=index,
+            seconds=seconds,
+            max_steps=missing.config.max_steps,
         )
-        record |= bits_record(self.model, one, target, self.strings.frame())
         if one.outcome == "cut":
             missing.cut[key] = cut_key(key, one.steps)
-            record["cut_of"], key = key, missing.cut[key]
+            record, key = record.model_copy(update={"cut_of": key}), missing.cut[key]
         if chunk.n is not None:
-            record |= at_a_length(chunk, solved=one.reach >= chunk.n, outcome=record["outcome"])
+            record = at_a_length(record, chunk, solved=one.reach >= chunk.n)
         proof = None
         if one.reach > 0:
             claimed = claim(self.model.facts, one, m=chunk.condition.m, config=missing.config)
@@ -278,15 +283,14 @@ class Cramming:
                 stored = self.held.encode(torch.from_numpy(one.free))
             proof = Proof(one.vectors, target[: one.reach], claimed, stored)
         self.store.add(key, chunk.condition.name, record, proof)
-        self.progress.string(_shown(chunk), one.reach, record["outcome"])
+        self.progress.string(_shown(chunk), one.reach, record.outcome)
 
     def _write_published(self, missing: _Missing, first: int, place: int, one: PublishedTrial) -> None:
         """Write a trial; ``place`` is in its batch, which begins at ``first``."""
         chunk, row = missing.chunk, first + place
         index, seconds = missing.index[row], missing.pace.lap()
         record = published_record(self.model, one, missing.ids[row], index=index, seconds=seconds)
-        record |= at_a_length(chunk, solved=one.solved, outcome=one.outcome)
-        self.store.add(missing.keys[row], chunk.condition.name, record)
+        self.store.add(missing.keys[row], chunk.condition.name, at_a_length(record, chunk, solved=one.solved))
         self.progress.string(_shown(chunk), missing.ids.shape[1] if one.solved else 0, one.outcome)
 
 
@@ -323,7 +327,7 @@ def _shown(chunk: Chunk) -> str:
     return chunk.condition.name if chunk.n is None else f"{chunk.condition.name} n={chunk.n}"
 
 
-def _answer(trial: dict[str, Any]) -> Answer:
+def _answer(trial: Trial) -> Answer:
     """Read a record: a trial at one length says whether it was solved, another whether it met its limit."""
-    whole = trial["solved"] if "solved" in trial else trial["outcome"] == "hit_limit"
-    return Answer(int(trial["reach"]), bool(whole), is_failed(cast("Trial", trial)))
+    whole = trial.outcome == "hit_limit" if trial.solved is None else trial.solved
+    return Answer(trial.reach, whole, is_failed(trial))

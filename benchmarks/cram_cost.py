@@ -32,7 +32,7 @@ from lmreach.engine.keys import key_seed
 from lmreach.experiments.cramming.published import PublishedSettings, cram_published
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.load import load
-from lmreach.results import parse
+from lmreach.results import open_results
 
 
 def starts(count: int) -> list[np.random.Generator]:
@@ -101,9 +101,9 @@ def command(words: argparse.Namespace, cache: Path, out: Path) -> dict[str, obje
         capture_output=True,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    (curve,) = parse(out.joinpath("results.json").read_text(encoding="utf-8")).curves
+    results = open_results(out)
     return {
-        "n50": curve.n50.model_dump(),
+        "n50": results.n50["random", words.m].model_dump(),
         "seconds": round(time.monotonic() - begun, 1),
         "processor_seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
     }

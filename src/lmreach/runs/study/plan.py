@@ -21,7 +21,7 @@ from lmreach.models.search_copy import search_copy
 from lmreach.progress import Progress, Silent
 from lmreach.results.plan import PlannedCondition, PlanResults
 from lmreach.runs.study.conditions import Chunk, Condition
-from lmreach.runs.study.rounds import ELSEWHERE, picture_seconds, planned
+from lmreach.runs.study.rounds import elsewhere_seconds, picture_seconds, planned
 from lmreach.runs.study.search import SEARCH_SHARE, Search
 from lmreach.runs.study.step_model import StepModel
 from lmreach.runs.study.strings import Strings
@@ -83,7 +83,9 @@ def plan(
         conditions, waiting = _conditions(asked, steps, before)
         _one_full_step(loaded, search, strings, steps, max(conditions, key=lambda one: one.m))
     spent = sum(one.seconds for one in conditions)
-    elsewhere = None if asked.budget_s is None else max(ELSEWHERE * asked.budget_s - before, clock.closing)
+    elsewhere = (
+        None if asked.budget_s is None else max(elsewhere_seconds(asked.budget_s) - before, clock.closing)
+    )
     then = None
     if asked.budget_s is not None and elsewhere is not None:
         then = max(asked.budget_s - before - elsewhere - spent, 0.0)

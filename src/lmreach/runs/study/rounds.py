@@ -18,7 +18,7 @@ from lmreach.runs.study.study_schedule import PICTURE_STRINGS, StudySchedule
 from lmreach.runs.study.trials import Cramming, Finished, RoundFailed
 
 __all__ = [
-    "ELSEWHERE",
+    "elsewhere_seconds",
     "lengths_of",
     "picture_seconds",
     "planned",
@@ -29,10 +29,15 @@ __all__ = [
 ]
 
 _ROUND_WITHOUT_BUDGET = 32
-ELSEWHERE = 0.4
-"""Of a budget, all that may go elsewhere than into measuring."""
+# Of a budget, what may go elsewhere than into measuring: of a short one more, as loading takes its time.
+_ELSEWHERE, _ELSEWHERE_OF_SHORT, _SHORT_S = 0.25, 0.4, 150.0
 # Of the budget: when the first picture is to stand; of what remains once steps are timed: its least.
 _PICTURED_BY, _LEAST_PICTURE = 0.5, 0.5
+
+
+def elsewhere_seconds(budget: float) -> float:
+    """Return the seconds of a budget that may go into loading, the parts beside cramming and the report."""
+    return max(_ELSEWHERE * budget, _ELSEWHERE_OF_SHORT * min(budget, _SHORT_S))
 
 
 def picture_seconds(budget: float, spent: float) -> float:

@@ -37,7 +37,7 @@ from lmreach.runs.study.kept import Kept
 from lmreach.runs.study.protocol import check_protocol
 from lmreach.runs.study.results import Measured, assemble
 from lmreach.runs.study.rounds import (
-    ELSEWHERE,
+    elsewhere_seconds,
     lengths_of,
     picture_seconds,
     planned,
@@ -258,7 +258,7 @@ class _Job:
         if budget is None:
             return None
         elsewhere = self.clock.spent() - self._measured
-        return min(ELSEWHERE * budget - elsewhere - self.clock.closing, self.clock.remaining() or 0.0)
+        return min(elsewhere_seconds(budget) - elsewhere - self.clock.closing, self.clock.remaining() or 0.0)
 
     def provenance(self, search: Search, interrupted: bool, command: str) -> Provenance:
         facts = self.model.facts

@@ -12,11 +12,12 @@ from lmreach.report.kit import reading
 from lmreach.report.kit.drawing import Figure, look, png, svg
 from lmreach.report.study.curves import accessibility
 from lmreach.report.study.growth import growth
+from lmreach.report.study.steps import steps_figure
 from lmreach.results import AnyResults, CensusResults, CopyResults, ReachabilityResults, StudyResults
 
 
 def figures(results: AnyResults) -> list[Figure]:
-    """Return the figures there are data for: n50 by m, accessibility per kind, census, cells, copying."""
+    """Return the figures there are data for: n50 by m and by steps, curves, census, cells, copying."""
     if isinstance(results, CensusResults):
         return census_figures(results.census)
     if isinstance(results, ReachabilityResults):
@@ -29,7 +30,18 @@ def figures(results: AnyResults) -> list[Figure]:
     copies = [] if results.copying is None else copying_figures(results.copying, reading.limits(results))
     ranks = rank_figure(results.cells.shares) if results.cells and results.cells.shares else None
     cells = [] if ranks is None else [ranks]
-    return ([first] if first else []) + curves(results) + counted + cells + copies
+    return ([first] if first else []) + steps(results) + curves(results) + counted + cells + copies
+
+
+def steps(results: StudyResults) -> list[Figure]:
+    """Return one figure of n50 against steps per target kind whose strings' growth was recorded."""
+    found = []
+    for index, target in enumerate(reading.targets(results)):
+        records = reading.of_target(results.accessibility, target)
+        figure = steps_figure(records, target, f"steps-{index + 1}-{_slug(target)}", look(index))
+        if figure:
+            found.append(figure)
+    return found
 
 
 def curves(results: StudyResults) -> list[Figure]:

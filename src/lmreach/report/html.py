@@ -108,6 +108,7 @@ def _sections(results: AnyResults) -> dict[str, object]:
         "summary": summary,
         "calculator": calculator(results.model),
         "growth": None if first is None else _drawn(first),
+        "steps": [_drawn(figure) for figure in figures.steps(results)],
         "curves": [_drawn(figure) for figure in figures.curves(results)],
         "census": None if results.census is None else _census(results.census),
         "copying": None if results.copying is None else _copying(results.copying, limits),

@@ -10,7 +10,7 @@ from lmreach.report.compare import figures as compare_figures
 from lmreach.report.compare import words as compare_words
 from lmreach.report.compare.tables import by_entry
 from lmreach.report.copying import section as copying
-from lmreach.report.figures import curves
+from lmreach.report.figures import curves, steps
 from lmreach.report.html import Drawn, environment
 from lmreach.report.kit import drawing
 from lmreach.report.kit.drawing import Figure
@@ -58,7 +58,7 @@ def _section(result: Result) -> _Section:
         return _Section(copied.sentences, _drawn(copied.figures), copied.tables)
     assert isinstance(result, StudyResults)
     first = growth.growth(result)
-    figures = ([] if first is None else [first]) + curves(result)
+    figures = ([] if first is None else [first]) + steps(result) + curves(result)
     shown = (tables.slopes(result), tables.measured(result), tables.limits(result))
     return _Section(tuple(words.headline(result)), _drawn(figures), shown)
 

@@ -112,12 +112,13 @@ class JudgedLimit(Result):
 
 
 class JudgedCurve(Result):
-    """What a run's cramming brought about at the same m; ``n50`` None: not known."""
+    """What a run's cramming brought about at the same m; ``n50``, ``max_steps`` None: not known."""
 
     target: str
     m: int
     strings: int
     n50: float | None
+    max_steps: int | None = None
     share_at_least_as_far: float
 
 

@@ -108,6 +108,7 @@ class ComparisonRow(Result):
     n50_bits_per_coordinate: float | None
     strings: int | None
     steps: float | None
+    levelling: str | None
     slope: Interval
     slope_bits_per_coordinate: float | None
     limit_hidden: float | None
@@ -187,12 +188,13 @@ def _row(entry: ComparisonEntry, condition: Accessibility | None) -> ComparisonR
         for kind, value in _limit(getattr(entry, premise))
     }
     if condition is None:
-        told = {"m": None, "n50": _NONE, "strings": None, "steps": entry.steps}
+        told = {"m": None, "n50": _NONE, "strings": None, "steps": entry.steps, "levelling": None}
         bits = None
     else:
         counted = condition.trials or condition.finished
         steps = condition.steps / counted if counted else None
         told = {"m": condition.m, "n50": condition.n50, "strings": condition.finished, "steps": steps}
+        told["levelling"] = condition.levelling
         bits = condition.bits_per_coordinate
     return ComparisonRow.from_object(
         entry,

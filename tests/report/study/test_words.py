@@ -15,7 +15,7 @@ def headline(results):
 
 def test_headline_of_an_ordinary_study():
     results = sample.study()
-    first, further, limit, others, outside = (
+    first, further, steps, limit, others, outside = (
         sentence.replace("\u00a0", " ") for sentence in words.headline(results)
     )
     assert first == (
@@ -26,6 +26,9 @@ def test_headline_of_an_ordinary_study():
         r"Each further vector adds [\d.]+ random tokens \([\d.]+ to [\d.]+\) and [\d.]+ tokens of its own "
         r"text \([\d.]+ to [\d.]+\), over m = 1 to 16\.",
         further,
+    )
+    assert steps == (
+        "Lengths in random tokens and tokens of its own text are after 386 to 6,172 steps a string."
     )
     assert (
         "premise “hidden” (norm ellipsoid, packing: proved) is 232 tokens per vector: 99 times (90 to 110)"

@@ -11,6 +11,7 @@ from lmreach.report.compare.series import Series, legend
 from lmreach.report.kit.drawing import MUTED, PAPER, Figure, rows, stack
 from lmreach.report.kit.format import plain
 from lmreach.report.study.curves import Curve
+from lmreach.report.study.stepped import steps_told
 from lmreach.report.study.words import n50_cell
 from lmreach.results.study import Accessibility
 
@@ -46,7 +47,9 @@ def curves(series: Sequence[Series], target: str, index: int) -> list[Figure]:
 def _panel(held: Sequence[Drawn], m: int, target: str, name: str) -> Figure:
     title = f"Accessibility, {plain(target)} targets, m = {m}"
     described = "; ".join(
-        plain(f"{one.entry.study}: n50 {n50_cell(condition)[0]} ({n50_cell(condition)[1]})")
+        plain(
+            f"{one.entry.study}: n50 {n50_cell(condition)[0]} ({n50_cell(condition)[1]}){_after(condition)}"
+        )
         for one, condition, _ in held
     )
     caption = (
@@ -78,7 +81,7 @@ def _curve(one: Series, condition: Accessibility, curve: Curve, x: Scale) -> lis
         shape=style.shape, filled=True, color=style.colour, size=36, opacity=1
     )
     value, told = n50_cell(condition)
-    text = plain(f"{one.entry.study}, m = {condition.m}: n50 {value} ({told})")
+    text = plain(f"{one.entry.study}, m = {condition.m}: n50 {value} ({told}){_after(condition)}")
     known = [] if curve.n50 is None else [curve.n50]
     bars = [{"n": x.inside(low), "to": x.inside(high), "share": 0.5} for _, low, high in known]
     spots = [{"n": x.inside(middle), "share": 0.5, "text": text} for middle, _, _ in known]
@@ -100,6 +103,11 @@ def _curve(one: Series, condition: Accessibility, curve: Curve, x: Scale) -> lis
         bar.encode(x=x.x("n"), x2="to", y=_y("share")),
         spot.encode(x=x.x("n"), y=_y("share"), description="text:N"),
     ]
+
+
+def _after(condition: Accessibility) -> str:
+    steps = steps_told([condition])
+    return f" after {steps}" if steps else ""
 
 
 def _y(field: str) -> alt.Y:

@@ -10,6 +10,7 @@ from lmreach.report.compare.scale import Scale
 from lmreach.report.compare.series import Series, legend
 from lmreach.report.kit.drawing import PAPER, Figure, rows, stack
 from lmreach.report.kit.format import number, plain
+from lmreach.report.study.stepped import steps_told, steps_with_level
 from lmreach.report.study.words import n50_cell
 from lmreach.results.study import Accessibility
 
@@ -54,7 +55,8 @@ def _marks(one: Series) -> list[_Mark]:
 def _mark(study: str, one: Accessibility) -> _Mark | None:
     n50 = one.n50
     value, told = n50_cell(one)
-    text = plain(f"{study}, m = {one.m}: n50 {value} ({told}); {number(one.finished)} strings")
+    strings = ", ".join(filter(None, (f"{number(one.finished)} strings", steps_with_level([one]))))
+    text = plain(f"{study}, m = {one.m}: n50 {value} ({told}); {strings}")
     if n50.value is not None:
         return _Mark(one.m, n50.value, n50.low, n50.high, 0, text)
     if n50.low is not None and n50.high is not None:
@@ -87,10 +89,12 @@ def _chart(drawn: Sequence[tuple[Series, list[_Mark]]], width: int) -> alt.Layer
 
 
 def _key(one: Series, width: int) -> str:
-    slope = one.entry.slope.value
-    if slope is None or width < 400:
+    slope, steps = one.entry.slope.value, steps_told(one.entry.conditions)
+    if width < 400:
         return one.entry.study
-    return f"{one.entry.study}: {number(slope)} tokens per vector"
+    told = None if slope is None else f"{number(slope)} tokens per vector"
+    beside = ", ".join(filter(None, (told, steps)))
+    return f"{one.entry.study}: {beside}" if beside else one.entry.study
 
 
 def _line(one: Series, held: Sequence[_Mark], x: Scale, y: Scale) -> list[alt.Chart]:

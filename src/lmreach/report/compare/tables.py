@@ -63,9 +63,13 @@ def by_condition(compared: Comparison) -> Table:
         Column("Strings", "finished"),
         Column("Still growing", "of these"),
         Column("Steps", "per string"),
+        Column("More steps", "n50", numeric=False),
     )
     rows = tuple(_condition(entry, one) for entry in compared.measured for one in entry.conditions)
-    source = "n50 with its 95 % interval. Still growing: strings that grew in the last tenth of their steps."
+    source = (
+        "n50 with its 95 % interval. Still growing: strings that grew in the last tenth of their steps. "
+        "More steps: whether twice the steps still moved n50 by more than half of its interval."
+    )
     return Table("conditions", "Every number of vectors", source, columns, rows)
 
 
@@ -80,6 +84,7 @@ def _condition(entry: ComparisonEntry, one: Accessibility) -> Row:
         Cell(number(one.finished)),
         Cell(number(one.still_growing)),
         Cell(_steps(one.steps / counted if counted else None)),
+        Cell(one.levelling or NOT_KNOWN),
     )
     return Row(cells)
 

@@ -38,7 +38,8 @@ def widths(series: Sequence[Series], published: Sequence[ComparisonEntry]) -> Fi
 def _said(entry: ComparisonEntry) -> str:
     slope = entry.slope
     ends = "" if slope.low is None and slope.high is None else f" ({interval(slope.low, slope.high)})"
-    return plain(f"{entry.name}: d = {entry.width}, {number(slope.value)} tokens per vector{ends}")
+    steps = "" if entry.steps is None else f", {number(round(entry.steps))} steps a string"
+    return plain(f"{entry.name}: d = {entry.width}, {number(slope.value)} tokens per vector{ends}{steps}")
 
 
 def _chart(mine: Sequence[Series], theirs: Sequence[ComparisonEntry], width: int) -> alt.LayerChart:

@@ -40,7 +40,13 @@ def _slopes(kind: str, entries: Sequence[ComparisonEntry]) -> str:
         ends = "no interval" if low is None and high is None else interval(low, high)
         noun = "" if parts else f" {tokens_of(kind)}"
         parts.append(f"{number(one.slope.value)}{noun} in {one.study} ({ends})")
-    return f"Each further vector adds {join(parts)}."
+    steps = [entry.steps for entry in entries if entry.steps is not None]
+    after = ""
+    if steps:
+        least, most = round(min(steps)), round(max(steps))
+        after = f", after {number(most)} steps a string" if least == most else ""
+        after = after or f", after {number(least)} to {number(most)} steps a string"
+    return f"Each further vector adds {join(parts)}{after}."
 
 
 def _bits(entries: Sequence[ComparisonEntry]) -> list[str]:

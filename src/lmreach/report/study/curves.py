@@ -20,7 +20,7 @@ from lmreach.report.kit.drawing import (
     stack,
 )
 from lmreach.report.kit.format import plain
-from lmreach.report.study import words
+from lmreach.report.study import stepped, words
 from lmreach.results.base import Columns
 from lmreach.results.study import Accessibility, Points, Turnbull
 
@@ -177,6 +177,8 @@ def accessibility(found: Sequence[Accessibility], target: str, name: str, style:
             "intervals; line and band, fitted curve; dashed, stretches between lengths tried within which "
             "the share falls (Turnbull); hollow mark and bar on the one-half line, n50 and its interval."
         )
+    if steps := stepped.steps_with_level(found):
+        caption = f"{caption} After {steps}."
     description, title = (
         words.describe_curves(found, plain(target)),
         f"Accessibility, {plain(target)} targets",

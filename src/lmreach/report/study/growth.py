@@ -23,7 +23,7 @@ from lmreach.report.kit.drawing import (
     stack,
 )
 from lmreach.report.kit.format import plain, prose
-from lmreach.report.study import words
+from lmreach.report.study import stepped, words
 from lmreach.results import AnyResults, Interval
 from lmreach.results.limits import Limit
 from lmreach.results.study import Accessibility, Slope
@@ -162,6 +162,7 @@ def growth(results: AnyResults) -> Figure | None:
         caption = (
             f"{caption} Where all strings reach one length and none the next tried, the mark is the middle."
         )
+    caption += _steps(results)
     title = "n50 against the number of prompt vectors"
     if words.is_published(records):
         title, caption = f"{title} ({words.PUBLISHED_LABEL})", f"{caption} n counts n - 1 predicted tokens."
@@ -180,9 +181,24 @@ def _points(results: AnyResults) -> list[Point]:
 def _said(entry: Accessibility) -> str:
     """Say what a mark stands for: condition, n50 with its interval, strings and steps."""
     value, told = words.n50_cell(entry)
-    steps = words.steps_each(entry)
-    strings = f"{entry.finished} strings" + ("" if steps is None else f", {steps:,} steps each")
+    strings = ", ".join(filter(None, (f"{entry.finished} strings", stepped.steps_with_level([entry]))))
     return plain(f"{entry.target}, m = {entry.m}: n50 {value} ({told}); {strings}")
+
+
+def _steps(results: AnyResults) -> str:
+    """Say after how many steps each kind's marks and line stand; lines through unlike points are named."""
+    said = []
+    for target in reading.targets(results):
+        own = reading.of_target(reading.entries(results), target)
+        if steps := stepped.steps_with_level(own):
+            said.append(f"{plain(target)} {steps}")
+    unlike = [
+        f" The line of {plain(one.target)} goes through points of different steps, {one.steps_taken[0]:,} to "
+        f"{one.steps_taken[1]:,}."
+        for one in reading.slopes(results)
+        if one.steps_taken is not None and one.steps_taken[0] < one.steps_taken[1]
+    ]
+    return (f" Steps: {'; '.join(said)}." if said else "") + "".join(unlike)
 
 
 def _point(entry: Accessibility) -> list[Point]:

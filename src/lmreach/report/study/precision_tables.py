@@ -36,8 +36,8 @@ def information(results: StudyResults) -> Table:
     source = (
         "Cross-entropy of the prefixes that came out, teacher-forced, given nothing (or the start token) and "
         "given the vectors (Kuratov et al. 2025); means over all strings, those of reach 0 gaining nothing. "
-        "Token gain: tokens that are the most likely one with the vectors, minus without. Stored: 32 bits "
-        "per coordinate, as optimised."
+        "Token gain: tokens that are the most likely one with the vectors, minus without. Stored: the bits "
+        "that vectors are stored in, 32 per coordinate where they were held to no format."
     )
     return Table("information", "What the vectors tell of the target", source, columns, rows)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lmreach.report.kit import reading
 from lmreach.report.kit.format import interval, number, percent, prose
-from lmreach.report.study import words
+from lmreach.report.study import stepped, words
 from lmreach.results import Interval
 from lmreach.results.limits import Limit
 from lmreach.results.study import Accessibility, Slope, StudyResults
@@ -59,7 +59,20 @@ def answer(results: StudyResults) -> str:
             return f"How long {kind} may be that {name} emits from {vectors.lower()} is not known."
     slope = reading.slope_of(results, first.target)
     more = "" if slope is None else f"; each further vector adds {prose(slope.slope.value)} tokens"
-    return f"{vectors} {enough} enough to {said}{more}."
+    return f"{vectors} {enough} enough to {said}{more}{_after(_line(results, first, slope))}."
+
+
+def _after(entries: Sequence[Accessibility]) -> str:
+    """Say after how many steps, and at a glance whether more would reach further."""
+    steps, level = stepped.steps_told(entries), stepped.level(entries)
+    return f" (after {', '.join(filter(None, (steps, level)))})" if steps else ""
+
+
+def _line(results: StudyResults, first: Accessibility, slope: Slope | None) -> list[Accessibility]:
+    """Return the first condition, and those that its kind's line goes through."""
+    counts = () if slope is None else slope.m
+    own = [e for e in reading.entries(results) if e.target == first.target and e.m in counts]
+    return own if first in own else [first, *own]
 
 
 def tiles(results: StudyResults) -> tuple[Tile, ...]:
@@ -73,7 +86,7 @@ def tiles(results: StudyResults) -> tuple[Tile, ...]:
             None if first is None else _first_tile(first),
             None if first is None else _slope_tile(results, first, slope),
             None if limit is None else _limit_tile(results, limit),
-            None if limit is None or first is None else _ratio_tile(first, slope, limit),
+            None if limit is None or first is None else _ratio_tile(results, first, slope, limit),
         )
         if tile is not None
     )
@@ -127,12 +140,8 @@ def _strings(target: str) -> str:
 def _basis(entries: Sequence[Accessibility]) -> str:
     """Say how many strings a number rests on, and after how many steps."""
     strings = sorted({entry.finished for entry in entries})
-    steps = sorted({each for each in map(words.steps_each, entries) if each is not None})
     some = f"{strings[0]}" if len(strings) == 1 else f"{strings[0]} to {strings[-1]}"
-    if not steps:
-        return f"{some} strings"
-    taken = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
-    return f"{some} strings, {taken} steps each"
+    return ", ".join(filter(None, (f"{some} strings", stepped.steps_with_level(entries))))
 
 
 def _first_tile(first: Accessibility) -> Tile:
@@ -148,7 +157,7 @@ def _slope_tile(results: StudyResults, first: Accessibility, slope: Slope | None
     if slope is None:
         why = next((one.slope.words for one in reading.slopes(results) if one.target == first.target), "")
         return Tile(label, "not known", unit, "", why or "this needs two numbers of vectors with an n50")
-    mine = [e for e in reading.entries(results) if e.target == first.target and e.m in slope.m]
+    mine = _line(results, first, slope)
     counts = f"m = {', '.join(map(str, slope.m))}; {_basis(mine)}" if mine else ""
     return Tile(label, number(slope.slope.value), unit, _interval(slope.slope), counts)
 
@@ -162,20 +171,20 @@ def _limit_tile(results: StudyResults, limit: Limit) -> Tile:
     )
 
 
-def _ratio_tile(first: Accessibility, slope: Slope | None, limit: Limit) -> Tile | None:
+def _ratio_tile(
+    results: StudyResults, first: Accessibility, slope: Slope | None, limit: Limit
+) -> Tile | None:
     ratio = reading.ratio_of(slope, limit)
     if ratio is not None and ratio.value is not None:
-        return Tile(
-            "How far apart",
-            f"{number(ratio.value)} ×",
-            "limit over slope",
-            _interval(ratio),
-            f"limit: {limit.name}",
+        basis = "; ".join(
+            filter(None, (f"limit: {limit.name}", stepped.steps_told(_line(results, first, slope))))
         )
+        return Tile("How far apart", f"{number(ratio.value)} ×", "limit over slope", _interval(ratio), basis)
     plain = first.ratio_to_limits.get(limit.name)
     if plain is None:
         return None
-    return Tile("How far apart", f"{number(plain)} ×", f"limit over n50 / m at m = {first.m}", "", limit.name)
+    basis = "; ".join(filter(None, (limit.name, stepped.steps_told([first]))))
+    return Tile("How far apart", f"{number(plain)} ×", f"limit over n50 / m at m = {first.m}", "", basis)
 
 
 def _interval(estimate: Interval) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from lmreach.report.kit import reading
 from lmreach.report.kit.format import NOT_KNOWN, interval, number, percent
 from lmreach.report.kit.table import Cell, Column, Row, Table
-from lmreach.report.study import words
+from lmreach.report.study import stepped, words
 from lmreach.report.study.facts import config, model, provenance, support
 from lmreach.results import AnyResults, Interval
 from lmreach.results.limits import Limit
-from lmreach.results.study import Accessibility, StudyResults
+from lmreach.results.study import Accessibility, Slope, StudyResults
 
 __all__ = [
     "Cell",
@@ -57,7 +57,7 @@ def limits(results: AnyResults) -> Table:
         "coordinate: ln P / (d ln 2)."
     )
     if targets:
-        source += " C / slope: the limit over the measured slope, and interval."
+        source += f" C / slope: the limit over the measured slope, and interval{_after(results, targets)}."
     return Table(
         "limits",
         "Every limit, by premise and from tight to loose; the tightest of each premise is marked",
@@ -93,7 +93,16 @@ def tightest(results: AnyResults) -> Table:
             )
         )
     source = "C: tokens that one vector can decide at most. In small print: limits of the same value."
+    if targets:
+        source += f" C / slope: over the measured slope{_after(results, targets)}."
     return Table("tightest", "The tightest limit under each assumption", source, columns, tuple(rows))
+
+
+def _after(results: AnyResults, targets: Sequence[str]) -> str:
+    """Say after how many steps the slopes of some kinds stand, and which had levelled off."""
+    told = {target: reading.of_target(reading.entries(results), target) for target in targets}
+    said = [f"{target} {steps}" for target, own in told.items() if (steps := stepped.steps_with_level(own))]
+    return f", after: {'; '.join(said)}" if said else ""
 
 
 def _equal(one: Limit, other: Limit) -> bool:
@@ -118,7 +127,7 @@ def reached(results: AnyResults) -> Table:
                 Cell(*words.n50_cell(record)),
                 Cell(number(record.tokens_per_vector)),
                 Cell(f"{number(record.finished)} / {number(record.strings)}"),
-                Cell(number(words.steps_each(record))),
+                Cell(number(stepped.steps_each(record)), stepped.level([record])),
             )
         )
         for record in reading.entries(results)
@@ -158,6 +167,7 @@ def slopes(results: AnyResults) -> Table:
         Column("Without intercept", "tokens per vector"),
         Column("Exponent of m", "1: linear"),
         Column("m used", "vectors", numeric=False),
+        Column("Steps", "per string"),
         Column("In words", numeric=False),
     )
     rows = tuple(
@@ -170,6 +180,7 @@ def slopes(results: AnyResults) -> Table:
                 _known(one.through_origin),
                 _known(one.exponent),
                 Cell(", ".join(map(number, one.m)) or NOT_KNOWN),
+                _steps(results, one),
                 Cell(one.slope.words or one.slope.verdict.replace("_", " "), one.shape_words),
             )
         )
@@ -185,6 +196,12 @@ def slopes(results: AnyResults) -> Table:
     if words.is_published(found):
         source = f"{words.PUBLISHED_LABEL[:1].upper()}{words.PUBLISHED_LABEL[1:]}. {source}"
     return Table("slopes", "Growth of n50 with each further vector", source, columns, rows)
+
+
+def _steps(results: AnyResults, line: Slope) -> Cell:
+    """Write the steps behind the points of a line, and whether n50 had levelled off at all of them."""
+    own = [e for e in reading.entries(results) if e.target == line.target and e.m in line.m]
+    return Cell(stepped.steps_told(own).removesuffix(" steps") or NOT_KNOWN, stepped.level(own))
 
 
 def _known(one: Interval | None) -> Cell:
@@ -209,7 +226,8 @@ def measured(results: AnyResults) -> Table:
         Column("Vectors' RMS", "× real inputs"),
         Column("Outcomes", "strings", numeric=False),
         Column("Smallest gap", "logits"),
-        Column("Steps", "of the optimiser"),
+        Column("Steps", "per string"),
+        Column("Steps", "in all"),
         Column("Time", "seconds"),
     )
     found = reading.entries(results)
@@ -266,6 +284,7 @@ def _measured(record: Accessibility, how: str) -> Row:
         Cell(number(None if record.extent is None else record.extent.median_rms_over_inputs)),
         Cell(", ".join(outcomes) or NOT_KNOWN),
         Cell(number(record.smallest_gap)),
+        Cell(number(stepped.steps_each(record)), stepped.level([record])),
         Cell(number(record.steps)),
         Cell(number(record.seconds)),
     )
@@ -328,6 +347,7 @@ def ratios(results: AnyResults) -> Table:
     columns = (
         Column("Target", numeric=False),
         Column("m", "vectors"),
+        Column("Steps", "per string"),
         *(Column(name, "C / (n50 / m)") for name in names),
     )
     rows = tuple(
@@ -335,6 +355,7 @@ def ratios(results: AnyResults) -> Table:
             (
                 Cell(record.target),
                 Cell(number(record.m)),
+                Cell(number(stepped.steps_each(record))),
                 *(Cell(number(record.ratio_to_limits.get(name))) for name in names),
             )
         )

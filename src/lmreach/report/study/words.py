@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from lmreach.report.kit import reading
 from lmreach.report.kit.format import NOT_KNOWN, interval, number, percent, power, prose
+from lmreach.report.study.stepped import steps_told
 from lmreach.results import AnyResults, Interval
 from lmreach.results.limits import Limit
 from lmreach.results.study import Accessibility
@@ -197,23 +198,22 @@ def _further(results: AnyResults) -> list[str]:
 
 
 _LEVELLED = {
-    "converged": "twice the steps had moved n50 by less than its interval (converged)",
     "still growing": "n50 was still growing with the steps",
     "not tested": "whether more steps would reach further was not tested",
+    "converged": "twice the steps had moved n50 by less than its interval (converged)",
 }
 
 
 def _steps(results: AnyResults) -> list[str]:
     """Say after how many steps the lengths stand, whether they had levelled off, and what was cut."""
-    said = []
+    alike: dict[str, list[str]] = {}
     for target in reading.targets(results):
-        own = [e for e in reading.of_target(reading.entries(results), target) if e.max_steps is not None]
-        if not own:
-            continue
-        steps = join([str(one) for one in sorted({e.max_steps for e in own if e.max_steps is not None})])
-        verdicts = {e.levelling for e in own}
-        worst = next((one for one in ("still growing", "not tested") if one in verdicts), "converged")
-        said.append(f"Lengths in {tokens_of(target)} are after {steps} steps a string; {_LEVELLED[worst]}.")
+        own = reading.of_target(reading.entries(results), target)
+        steps, verdicts = steps_told(own), {e.levelling for e in own}
+        level = next((f"; {told}" for verdict, told in _LEVELLED.items() if verdict in verdicts), "")
+        if steps:
+            alike.setdefault(f"after {steps} a string{level}", []).append(tokens_of(target))
+    said = [f"Lengths in {join(kinds)} are {told}." for told, kinds in alike.items()]
     for e in reading.entries(results):
         if e.cut and e.steps_taken is not None:
             said.append(
@@ -326,12 +326,6 @@ def vocabulary(results: AnyResults) -> str:
     return f"{said}; ln V = {number(log_v, 6)} entered C, which is neither of the two"
 
 
-def steps_each(record: Accessibility) -> int | None:
-    """Return the optimiser steps of a string, on average; None where none was finished."""
-    trials = record.trials or record.finished
-    return round(record.steps / trials) if trials else None
-
-
 def n50_cell(record: Accessibility) -> tuple[str, str]:
     """Return n50 and its interval, or the verdict that stands for it, as a table shows them."""
     n50, points = record.n50, record.points
@@ -361,10 +355,16 @@ def _at_every_length(record: Accessibility, every: str) -> str:
     return every if whole else "the curve falls beyond it"
 
 
+def _after(entries: Sequence[Accessibility]) -> str:
+    """Say after how many steps; empty where that is not known."""
+    steps = steps_told(entries)
+    return f" after {steps}" if steps else ""
+
+
 def describe_n50(results: AnyResults) -> str:
     """Describe the figure of n50 against m for readers who do not see it."""
     points = [
-        f"{record.target}, m = {record.m}: {n50_cell(record)[0]} ({n50_cell(record)[1]})"
+        f"{record.target}, m = {record.m}: {n50_cell(record)[0]} ({n50_cell(record)[1]})" + _after([record])
         for record in reading.entries(results)
     ]
     lines = [
@@ -376,7 +376,7 @@ def describe_n50(results: AnyResults) -> str:
 
 def describe_curves(found: Sequence[Accessibility], target: str) -> str:
     """Describe one panel of accessibility curves for readers who do not see it."""
-    parts = [f"m = {record.m}: n50 {n50_cell(record)[0]}" for record in found]
+    parts = [f"m = {record.m}: n50 {n50_cell(record)[0]}{_after([record])}" for record in found]
     return (
         f"Share of {target} target strings emitted in full, falling with their length n. {'; '.join(parts)}."
     )

@@ -37,6 +37,7 @@ def judgement_lines(found: Judgement) -> Iterator[str]:
     yield f"storage        {stored}: {found.bits_ids / found.bits_vectors:.3f}"
     for curve in found.curve:
         n50 = "none" if curve.n50 is None else f"{curve.n50:.1f}"
+        n50 += "" if curve.max_steps is None else f" after {curve.max_steps:,} steps"
         far = f"{curve.share_at_least_as_far:.0%} of {curve.strings} strings got as far"
         yield f"cramming       {curve.target}, m = {curve.m}: n50 {n50}; {far}"
     yield ""

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from lmreach.report.kit.table import Table
+from lmreach.report.kit.table import Cell, Table
 from lmreach.results.compare import Comparison
 
 __all__ = ["comparison_lines"]
@@ -16,10 +16,12 @@ _SHOWN = {
     "Bits": "bits",
     "Limit, hidden": "limit",
 }
+_BELOW = {"Bits": "Steps"}
+"""Columns whose cells stand in the second line of another's: the page has a column for them."""
 _LEGEND = (
     "n50 in tokens, at the fewest vectors; slope and limit (the tightest under the premise hidden) in tokens "
-    "per vector; bits of the slope per coordinate. Second lines: 95 % intervals, and how many times the "
-    "slope a limit is. The page and the files have more columns."
+    "per vector; bits of the slope per coordinate. Second lines: 95 % intervals, optimiser steps per string, "
+    "and how many times the slope a limit is. The page and the files have more columns."
 )
 
 
@@ -36,18 +38,23 @@ def comparison_lines(compared: Comparison) -> Iterator[str]:
 
 def _table(table: Table) -> Iterator[str]:
     """Give the columns that fit; the page and the files hold all of them."""
-    chosen = [index for index, column in enumerate(table.columns) if column.head in _SHOWN]
-    lines = [[_SHOWN[table.columns[index].head] for index in chosen]]
+    heads = [column.head for column in table.columns if column.head in _SHOWN]
+    lines = [[_SHOWN[head] for head in heads], [_BELOW.get(head, "").lower() for head in heads]]
+    every = [column.head for column in table.columns]
     for row in table.rows:
-        cells = [row.cells[index] for index in chosen]
-        lines.append([cell.text for cell in cells])
-        lines.append([", ".join(filter(None, (cell.small, cell.badge))) for cell in cells])
+        cells = dict(zip(every, row.cells, strict=True))
+        lines.append([cells[head].text for head in heads])
+        lines.append([_second(cells[head], cells.get(_BELOW.get(head, ""))) for head in heads])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         yield _line(line, widths)
     yield ""
     yield from textwrap.wrap(_LEGEND, _PAGE)
     yield ""
+
+
+def _second(cell: Cell, below: Cell | None) -> str:
+    return ", ".join(filter(None, (cell.small, cell.badge))) if below is None else below.text
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -212,6 +212,7 @@ def _curve(model: LoadedModel, run: Path, reach: int, m: int) -> tuple[JudgedCur
             m=m,
             strings=entry.strings,
             n50=entry.n50.value,
+            max_steps=entry.max_steps,
             share_at_least_as_far=float(np.mean([far >= reach for far in entry.reaches])),
         )
         for entry in (results.accessibility if isinstance(results, StudyResults) else ())

@@ -15,7 +15,7 @@ from lmreach.results import AnyResults
 from lmreach.results.answers import CellsResults
 from lmreach.results.base import Result
 from lmreach.results.cells import Proof
-from lmreach.results.study import BySteps, EndedEarly, SearchRecord, StartProbe
+from lmreach.results.study import EndedEarly, SearchRecord, StartProbe
 from tests.report import cells_sample
 from tests.report.every import runs
 
@@ -67,12 +67,6 @@ FOR_READERS = {
         "Extrapolated.m",
         "Extrapolated.n50",
         "Share.effective",
-        "Accessibility.by_steps",
-        "Accessibility.levels",
-        *(f"BySteps.{name}" for name in BySteps.model_fields),
-        "Level.n50",
-        "Level.steps",
-        "Level.strings",
         "Mistakes.within_training_length",
         "Attention.strings",
     },

@@ -58,7 +58,7 @@ def _run(one: Level) -> dict[str, float | None] | None:
     n50 = one.n50
     if n50.value is None or n50.value <= 0:
         return None
-    return {"s": one.steps, "n": n50.value, "low": n50.low, "high": n50.high}
+    return {"s": one.steps, "n": n50.value, "low": n50.low, "high": n50.high, "strings": one.strings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +138,7 @@ def _drawn(path: _Path, plane: _Plane, style: Look, place: int) -> list[alt.Char
         interpolate="step-after", color=style.colour, strokeWidth=1.8, strokeDash=dash
     )
     ring: dict[str, Any] = {"shape": style.shape, "filled": True, "fill": PAPER, "stroke": style.colour}
-    runs = [
-        {**plane.whole(run), "text": plain(f"m = {path.m}, {number(run['s'])} steps: n50 {number(run['n'])}")}
-        for run in path.runs
-    ]
+    runs = [{**plane.whole(run), "text": _said(path.m, run)} for run in path.runs]
     rule = alt.Chart(rows(runs)).mark_rule(color=style.colour, strokeWidth=1.4)
     spot = alt.Chart(rows(runs)).mark_point(size=45, strokeWidth=1.8, opacity=1, aria=True, **ring)
     return [
@@ -150,6 +147,11 @@ def _drawn(path: _Path, plane: _Plane, style: Look, place: int) -> list[alt.Char
         rule.encode(x=plane.x(), y=plane.y("low"), y2="high"),
         spot.encode(x=plane.x(), y=plane.y(), description="text:N"),
     ]
+
+
+def _said(m: int, run: dict[str, float | None]) -> str:
+    n50, strings = number(run["n"]), number(run["strings"])
+    return plain(f"m = {m}, {number(run['s'])} steps: n50 {n50}; {strings} strings")
 
 
 def _labels(paths: Sequence[_Path], plane: _Plane, style: Look) -> list[alt.Chart]:

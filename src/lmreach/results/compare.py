@@ -187,14 +187,20 @@ def _row(entry: ComparisonEntry, condition: Accessibility | None) -> ComparisonR
         for premise in ("hidden", "input", "format", "ball")
         for kind, value in _limit(getattr(entry, premise))
     }
+    told: dict[str, Interval | str | float | None]
     if condition is None:
         told = {"m": None, "n50": _NONE, "strings": None, "steps": entry.steps, "levelling": None}
         bits = None
     else:
         counted = condition.trials or condition.finished
         steps = condition.steps / counted if counted else None
-        told = {"m": condition.m, "n50": condition.n50, "strings": condition.finished, "steps": steps}
-        told["levelling"] = condition.levelling
+        told = {
+            "m": condition.m,
+            "n50": condition.n50,
+            "strings": condition.finished,
+            "steps": steps,
+            "levelling": condition.levelling,
+        }
         bits = condition.bits_per_coordinate
     return ComparisonRow.from_object(
         entry,

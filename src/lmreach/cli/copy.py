@@ -1,90 +1,29 @@
 """Copying: train it, find the length at which it fails."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Fresh, Json, Load, NoProgress, Open, Out, Quiet
-from lmreach.config import LoadConfig
-from lmreach.config.settings import Seconds
-from lmreach.config.training import CopyKind, CopyTaskName, CopyTrainConfig
+from lmreach.cli.options import Copy, CopyTrain, Fresh, Json, Load, NoProgress, Open, Out, Quiet
+from lmreach.config import CopyConfig, CopyPlan, CopyTrainConfig, LoadConfig
+from lmreach.config.given import configure, options
 from lmreach.errors import InputError, problem
-
-if TYPE_CHECKING:
-    from lmreach.runs.copying.run import CopyConfig
-
-Several = {"consume_multiple": True, "negative_iterable": ()}
-# Options whose names differ from those of the settings they set.
-_OPTIONS = {
-    "max_steps": "--steps",
-    "longest": "--train-longest",
-    "shortest": "--train-shortest",
-    "n": "--ngram",
-}
 
 
 def copy(
     model: str | None = None,
     /,
     *,
-    kind: Annotated[CopyKind | None, Parameter(help="Architecture to train; default rope.")] = None,
-    task: Annotated[CopyTaskName, Parameter(help="What is asked of a string.")] = "copy",
+    config: Copy = CopyPlan(),
     preset: Annotated[
-        Literal["quick", "paper"], Parameter(help="Training strings of up to 16 (quick) or 50 letters.")
+        Literal["quick", "paper"],
+        Parameter(help="What training options are unless given: strings of up to 16 (quick) or 50 letters."),
     ] = "quick",
     fine_tune: Annotated[
         bool, Parameter(help="Train MODEL further instead of asking it as it is.", negative="")
     ] = False,
-    resize: Annotated[
-        bool, Parameter(help="Fine-tuning: new rows for the symbols instead of tokens it has.", negative="")
-    ] = False,
-    alphabet: Annotated[
-        str, Parameter(help='Letters of the strings, e.g. "a-p"; with MODEL also "tokens".')
-    ] = "",
-    test_alphabet: Annotated[
-        str, Parameter(help="Letters to measure with; default: those of training.")
-    ] = "",
-    teacher_forced: Annotated[
-        bool, Parameter(help="Feed the true answer back, as the published code does.", negative="")
-    ] = False,
-    strings: Annotated[int, Parameter(help="Strings per length.")] = 64,
-    lengths: Annotated[
-        list[int] | None,
-        Parameter(
-            name=["-n", "--length"], help="Lengths to measure; default: chosen as results come in.", **Several
-        ),
-    ] = None,
-    longest: Annotated[
-        int | None, Parameter(help="Longest string measured; default 20 x the longest in training, or 256.")
-    ] = None,
-    layout: Annotated[
-        str, Parameter(help='Prompt layout to measure in, e.g. "long examples"; default: the usual one.')
-    ] = "",
-    layouts: Annotated[bool, Parameter(help="Compare prompt layouts around the fall.")] = True,
-    cram_strings: Annotated[int, Parameter(help="Strings crammed beside it at each m; 0: none.")] = 16,
-    cram_steps: Annotated[int, Parameter(help="Optimiser steps per crammed string.")] = 200,
-    train_longest: Annotated[
-        int | None, Parameter(help="Longest training string.", group="Training options")
-    ] = None,
-    train_shortest: Annotated[
-        int | None, Parameter(help="Shortest training string.", group="Training options")
-    ] = None,
-    ngram: Annotated[
-        int | None, Parameter(help="Length of the n-gram of n-gram tasks.", group="Training options")
-    ] = None,
-    width: Annotated[int | None, Parameter(help="Width d.", group="Training options")] = None,
-    layers: Annotated[int | None, Parameter(help="Blocks.", group="Training options")] = None,
-    heads: Annotated[int | None, Parameter(help="Attention heads.", group="Training options")] = None,
-    steps: Annotated[int | None, Parameter(help="Most training steps.", group="Training options")] = None,
-    lr: Annotated[float | None, Parameter(help="Largest learning rate.", group="Training options")] = None,
-    precision: Annotated[
-        Literal["no", "bf16", "fp16"] | None, Parameter(help="Mixed precision.", group="Training options")
-    ] = None,
-    seed: Annotated[int, Parameter(help="Seed of weights and strings.")] = 0,
-    budget: Annotated[
-        Seconds, Parameter(help="Time for the whole run: 90s, 5m, 1h, or none for no limit.")
-    ] = None,
+    train: CopyTrain = CopyTrainConfig(),
     out: Out = None,
     fresh: Fresh = False,
     open: Open = False,
@@ -105,55 +44,36 @@ def copy(
     model
         Hugging Face id, folder, .gguf file, or builtin:verse / builtin:random; none: one is trained.
     """
-    _one_subject(model, fine_tune=fine_tune, kind=kind)
-    from lmreach.config import CopyConfig
+    from lmreach.cli import BEGUN
+    from lmreach.cli.running import watch
+    from lmreach.engine.provenance import command_line
+    from lmreach.runs.copying.call import copy as run_copy
 
-    own = {
-        "fine_tune": model if fine_tune else None,
-        "revision": load.revision if fine_tune else None,
-        "offline": (load.offline or None) if fine_tune else None,
-        "trust_remote_code": (load.trust_remote_code or None) if fine_tune else None,
-        "resize": resize or None,
-        "task": task,
-        "letters": alphabet or None,
-        "longest": train_longest,
-        "shortest": train_shortest,
-        "n": ngram,
-        "width": width,
-        "layers": layers,
-        "heads": heads,
-        "max_steps": steps,
-        "lr": lr,
-        "precision": precision,
-    }
-    training = {name: value for name, value in own.items() if value is not None}
-    asked = None if fine_tune else model
-    if asked is not None:
-        _only_when_trained({**training, "test_alphabet": test_alphabet or None}, task)
-    train = None
-    if asked is None:
+    _one_subject(model, train, fine_tune=fine_tune)
+    given = {name: getattr(config, name) for name in config.model_fields_set}
+    if model is not None and not fine_tune:
+        _only_when_trained(train, config)
+        asked = configure(CopyConfig, None, {**given, "model": model, "load": load})
+    else:
         _can_train_so(load)
-        train = CopyTrainConfig.preset(
-            preset, kind or "rope", **_sensible(training), seed=seed, device=load.device
-        )
-    config = CopyConfig(
-        train=train,
-        model=asked,
-        load=load,
-        budget_s=budget,
-        alphabet=alphabet if asked is not None else "",
-        test_alphabet=test_alphabet,
-        strings=strings,
-        lengths=() if lengths is None else tuple(lengths),
-        longest=longest,
-        teacher_forced=teacher_forced,
-        layout=layout,
-        layouts=layouts,
-        cram_strings=cram_strings,
-        cram_steps=cram_steps,
-        seed=seed,
+        trained = _training(preset, train, config, load, model)
+        asked = configure(CopyConfig, None, {**given, "alphabet": "", "train": trained, "load": load})
+    return watch(
+        lambda progress, stop: run_copy(
+            asked.model,
+            asked,
+            out=out,
+            fresh=fresh,
+            command=command_line(),
+            progress=progress,
+            stop=stop,
+            begun=BEGUN,
+        ),
+        json=json,
+        quiet=quiet,
+        no_progress=no_progress,
+        open=open,
     )
-    return _run(config, out, fresh=fresh, open=open, json=json, quiet=quiet, no_progress=no_progress)
 
 
 def go_on(run: Path, budget_s: float | None, *, json: bool, quiet: bool, silent: bool, open: bool) -> int:
@@ -173,44 +93,11 @@ def go_on(run: Path, budget_s: float | None, *, json: bool, quiet: bool, silent:
     )
 
 
-def _run(
-    config: "CopyConfig",
-    out: str | None,
-    *,
-    fresh: bool,
-    open: bool,
-    json: bool,
-    quiet: bool,
-    no_progress: bool,
-) -> int:
-    from lmreach.cli import BEGUN
-    from lmreach.cli.running import watch
-    from lmreach.engine.provenance import command_line
-    from lmreach.runs.copying.call import copy as run_copy
-
-    return watch(
-        lambda progress, stop: run_copy(
-            config.model,
-            config,
-            out=out,
-            fresh=fresh,
-            command=command_line(),
-            progress=progress,
-            stop=stop,
-            begun=BEGUN,
-        ),
-        json=json,
-        quiet=quiet,
-        no_progress=no_progress,
-        open=open,
-    )
-
-
-def _one_subject(model: str | None, *, fine_tune: bool, kind: str | None) -> None:
+def _one_subject(model: str | None, train: CopyTrainConfig, *, fine_tune: bool) -> None:
     if fine_tune and model is None:
         raise InputError(problem("MODEL with --fine-tune", "none", "name the model to train further"))
-    if model is not None and kind is not None:
-        got = f"{model} and --kind {kind}"
+    if model is not None and "kind" in train.model_fields_set:
+        got = f"{model} and --kind {train.kind}"
         raise InputError(problem("MODEL, or --kind of one to train", got, "leave one of them out"))
 
 
@@ -226,22 +113,34 @@ def _can_train_so(load: LoadConfig) -> None:
         )
 
 
-def _only_when_trained(training: dict[str, Any], task: str) -> None:
+def _only_when_trained(train: CopyTrainConfig, config: CopyPlan) -> None:
     """Refuse training options where nothing is trained: they would be passed over in silence."""
-    names = [
-        name for name, value in training.items() if value is not None and name not in ("task", "letters")
-    ]
-    names += ["task"] if task != "copy" else []
+    flags = {option.path[-1]: option.typed for option in options(CopyTrainConfig)}
+    names = [flags[name] for name in train.model_fields if name in train.model_fields_set]
+    names += ["--test-alphabet"] if config.test_alphabet else []
     if names:
-        got = ", ".join(_OPTIONS.get(name, f"--{name.replace('_', '-')}") for name in names)
         raise InputError(
-            problem("no training options for a model as it is", got, "leave them out, or add --fine-tune")
+            problem(
+                "no training options for a model as it is",
+                ", ".join(names),
+                "leave them out, or add --fine-tune",
+            )
         )
 
 
-def _sensible(training: dict[str, Any]) -> dict[str, Any]:
-    """Raise the shortest training string to what an n-gram task can be asked about."""
-    from lmreach.experiments.copying.tasks import CopyTask
-
-    task = CopyTask(training["task"], n=training.get("n", CopyTrainConfig.model_fields["n"].default))
-    return {"shortest": task.least, **training} if task.name != "copy" else training
+def _training(
+    preset: Literal["quick", "paper"],
+    train: CopyTrainConfig,
+    config: CopyPlan,
+    load: LoadConfig,
+    parent: str | None,
+) -> CopyTrainConfig:
+    """Return how a copier is trained: a preset, with what was given in its place."""
+    given = {name: getattr(train, name) for name in train.model_fields_set}
+    if parent is not None:
+        of_hub = {name: getattr(load, name) for name in ("revision", "offline", "trust_remote_code")}
+        given |= {"fine_tune": parent, **of_hub}
+    kind = given.pop("kind", train.kind)
+    return CopyTrainConfig.preset(
+        preset, kind, **given, letters=config.alphabet, seed=config.seed, device=load.device
+    )

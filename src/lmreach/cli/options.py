@@ -8,6 +8,8 @@ from lmreach.config import (
     BoundsConfig,
     CellsConfig,
     CensusConfig,
+    CopyPlan,
+    CopyTrainConfig,
     CramRunConfig,
     JudgeConfig,
     LoadConfig,
@@ -21,6 +23,8 @@ __all__ = [
     "Bounds",
     "Cells",
     "Census",
+    "Copy",
+    "CopyTrain",
     "CramRun",
     "Fresh",
     "Json",
@@ -40,6 +44,8 @@ __all__ = [
 _FLAT = Parameter(name="*")
 Bounds = Annotated[BoundsConfig, _FLAT]
 Cells = Annotated[CellsConfig, _FLAT]
+Copy = Annotated[CopyPlan, _FLAT]
+CopyTrain = Annotated[CopyTrainConfig, Parameter(name="*", group="Training options", show_default=False)]
 Census = Annotated[CensusConfig, _FLAT]
 CramRun = Annotated[CramRunConfig, _FLAT]
 Judge = Annotated[JudgeConfig, _FLAT]

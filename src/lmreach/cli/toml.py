@@ -77,7 +77,8 @@ def lines(config: Settings) -> Iterator[str]:
     """Give the settings of a config as lines of TOML, each under what it means."""
     for option in options(type(config)):
         yield f"# {' '.join((option.field.description or '').split())}"
-        yield line(option.flag, option.value(config), option.parameter)
+        left_open = config.of_a_preset and option.path[0] not in config.model_fields_set
+        yield line(option.flag, None if left_open else option.value(config), option.parameter)
 
 
 def line(flag: str, value: Any, parameter: Parameter) -> str:

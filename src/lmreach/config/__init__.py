@@ -7,7 +7,7 @@ from lmreach.config.bounds import BoundsConfig, BoundsLoadConfig
 from lmreach.config.cells import CellsConfig
 from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.certificates import JudgeConfig, VerifyConfig
-from lmreach.config.copying import CopyConfig
+from lmreach.config.copying import CopyConfig, CopyPlan
 from lmreach.config.cramming import PUBLISHED, CramPlan, CramSettings, OptimiserConfig
 from lmreach.config.load import LoadConfig
 from lmreach.config.settings import Bos, DType, Protocol, Settings
@@ -23,6 +23,7 @@ __all__ = [
     "CellsConfig",
     "CensusConfig",
     "CopyConfig",
+    "CopyPlan",
     "CopyTrainConfig",
     "CramPlan",
     "CramRunConfig",

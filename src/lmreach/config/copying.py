@@ -6,48 +6,60 @@ from cyclopts import Parameter
 from pydantic import Field, model_validator
 
 from lmreach.config.load import LoadConfig
-from lmreach.config.settings import Count, Seconds, Seed, Settings
+from lmreach.config.settings import Count, Seconds, Seed, Settings, several
 from lmreach.config.training import CopyTrainConfig
 
 Decoding = Literal["free_running", "teacher_forced"]
 
 
-class CopyConfig(Settings):
-    """Train a model to copy, or take one as it is, and find the length at which it stops copying."""
+class CopyPlan(Settings):
+    """Which strings are asked for, how answers are decoded, and what is measured beside."""
 
-    train: CopyTrainConfig | None = Field(default=None, description="how a copier is trained (or fine-tuned)")
-    model: str | None = Field(default=None, description="a model that is asked to copy as it is, in context")
-    load: LoadConfig = LoadConfig()
     budget_s: Annotated[Seconds, Parameter(name="--budget")] = Field(
         default=None, description="time for the whole run: 90s, 5m, 1h, or none for no limit"
     )
     alphabet: str = Field(
         default="",
-        description='symbols asked of a model as it is: letters such as "a-p", or "tokens"; empty: a to z',
+        description='letters of the strings, e.g. "a-p"; of a model as it is also "tokens"; empty: a to z',
     )
     test_alphabet: str = Field(
         default="", description='letters to measure with, e.g. "p-z"; empty: those of training'
     )
     strings: Count = Field(default=64, description="strings per length")
-    lengths: tuple[Count, ...] = Field(
+    lengths: Annotated[tuple[Count, ...], several("-n", "--length")] = Field(
         default=(), description="lengths to measure; none: chosen as results come in"
     )
     longest: Count | None = Field(
-        default=None, description="longest string measured: 20 x the longest in training, or 256"
+        default=None, description="longest string measured; default: 20 x the longest in training, or 256"
     )
-    teacher_forced: bool = Field(
-        default=False, description="one pass over the true answer, as the published code does"
+    teacher_forced: Annotated[bool, Parameter(negative="")] = Field(
+        default=False, description="feed the true answer back, as the published code does"
     )
     layout: str = Field(
-        default="", description="prompt layout in which lengths are measured; empty: the usual"
+        default="", description='prompt layout to measure in, e.g. "long examples"; empty: the usual one'
     )
     layouts: bool = Field(default=True, description="compare prompt layouts around the fall")
-    cram: tuple[Count, ...] = Field(
+    cram: Annotated[tuple[Count, ...], several("--cram-vectors")] = Field(
         default=(1, 2, 4), description="prompt vectors of the cramming beside it (trained copiers)"
     )
-    cram_strings: Annotated[int, Field(ge=0)] = Field(default=16, description="strings crammed; 0: none")
+    cram_strings: Annotated[int, Field(ge=0)] = Field(
+        default=16, description="strings crammed beside it at each m; 0: none"
+    )
     cram_steps: Count = Field(default=200, description="optimiser steps per crammed string")
-    seed: Seed = Field(default=0, description="seed of the strings asked for")
+    seed: Seed = Field(default=0, description="seed of the strings asked for, and of training")
+
+    @property
+    def decoding(self) -> Decoding:
+        """Return how answers are decoded."""
+        return "teacher_forced" if self.teacher_forced else "free_running"
+
+
+class CopyConfig(CopyPlan):
+    """Train a model to copy, or take one as it is, and find the length at which it stops copying."""
+
+    train: CopyTrainConfig | None = Field(default=None, description="how a copier is trained (or fine-tuned)")
+    model: str | None = Field(default=None, description="a model that is asked to copy as it is, in context")
+    load: LoadConfig = LoadConfig()
 
     @model_validator(mode="after")
     def _one_subject(self) -> Self:
@@ -56,11 +68,6 @@ class CopyConfig(Settings):
         if self.model is not None and self.test_alphabet:
             raise ValueError("test_alphabet goes with a trained copier; use alphabet for a model as it is")
         return self
-
-    @property
-    def decoding(self) -> Decoding:
-        """Return how answers are decoded."""
-        return "teacher_forced" if self.teacher_forced else "free_running"
 
     @property
     def trained_to(self) -> int | None:

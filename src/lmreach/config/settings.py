@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from os import PathLike, fspath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from cyclopts import Parameter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -57,6 +57,9 @@ class Settings(BaseModel):
     """Base: frozen, and an unknown name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    of_a_preset: ClassVar[bool] = False
+    """Whether settings that are not given are those of a preset, not the defaults of the class."""
 
 
 def several(*names: str) -> Parameter:

@@ -1,6 +1,6 @@
 """How a model is trained to copy: frozen settings, and presets of them."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from cyclopts import Parameter
 from pydantic import Field, model_validator
@@ -15,6 +15,9 @@ Optimiser = Literal["adamw", "muon"]
 
 Rate = Annotated[float, Field(gt=0)]
 
+# Given to a command in another way: with the model, or with the strings that are asked for.
+_BESIDE = Parameter(parse=False)
+
 
 class CopyTrainConfig(Settings):
     """What is trained on which strings, how, and when it is good enough.
@@ -23,16 +26,20 @@ class CopyTrainConfig(Settings):
     are enough for the lower 95 % limit of that share to be over ``mark``.
     """
 
+    of_a_preset: ClassVar[bool] = True
+
     kind: CopyKind = Field(default="rope", description="architecture, when trained from scratch")
-    fine_tune: str | None = Field(
+    fine_tune: Annotated[str | None, _BESIDE] = Field(
         default=None, description="model to fine-tune instead of training from scratch"
     )
-    revision: str | None = Field(
+    revision: Annotated[str | None, _BESIDE] = Field(
         default=None, description="branch, tag or commit of a hub model to fine-tune"
     )
-    offline: bool = Field(default=False, description="never open a connection for it")
-    trust_remote_code: bool = Field(default=False, description="allow code shipped with it")
-    resize: bool = Field(
+    offline: Annotated[bool, _BESIDE] = Field(default=False, description="never open a connection for it")
+    trust_remote_code: Annotated[bool, _BESIDE] = Field(
+        default=False, description="allow code shipped with it"
+    )
+    resize: Annotated[bool, Parameter(negative="")] = Field(
         default=False,
         description="fine-tuning: give every symbol a new row instead of taking tokens the model has",
     )
@@ -44,8 +51,10 @@ class CopyTrainConfig(Settings):
     task: CopyTaskName = Field(
         default="copy", description="copy, prefix_ngram, suffix_ngram, duplicate_ngram"
     )
-    alphabet: Annotated[int, Field(ge=2, le=26)] = Field(default=26, description="letters that have an id")
-    letters: str = Field(
+    alphabet: Annotated[int, Field(ge=2, le=26), _BESIDE] = Field(
+        default=26, description="letters that have an id"
+    )
+    letters: Annotated[str, _BESIDE] = Field(
         default="", description='letters that strings are made of, e.g. "a-p" or "abc"; empty: all'
     )
     n: Annotated[Count, Parameter(name="--ngram")] = Field(
@@ -61,7 +70,8 @@ class CopyTrainConfig(Settings):
     pack: Count = Field(default=48, description="positions of a training context, filled with examples")
     batch: Count = Field(default=64, description="contexts per step")
     positions: Count | None = Field(
-        default=None, description="longest sequence the model takes; None: 20 x the longest string fits twice"
+        default=None,
+        description="longest sequence the model takes; default: 20 x the longest string fits twice",
     )
     max_steps: Annotated[Count, Parameter(name="--steps")] = Field(
         default=3000, description="steps after which training gives up"
@@ -76,8 +86,10 @@ class CopyTrainConfig(Settings):
     weight_decay: Annotated[float, Field(ge=0)] = Field(default=0.0, description="decoupled weight decay")
     clip: Rate = Field(default=1.0, description="largest norm of the gradient")
     precision: Precision = Field(default="no", description="mixed precision: no, bf16 or fp16")
-    device: Literal["auto", "cpu"] = Field(default="auto", description="auto (an accelerator if any) or cpu")
-    seed: Seed = Field(default=0, description="seed of weights and strings")
+    device: Annotated[Literal["auto", "cpu"], _BESIDE] = Field(
+        default="auto", description="auto (an accelerator if any) or cpu"
+    )
+    seed: Annotated[Seed, _BESIDE] = Field(default=0, description="seed of weights and strings")
 
     test_every: Count = Field(default=100, description="steps between tests on held-out strings")
     test_strings: Count = Field(default=512, description="held-out strings of training lengths per test")

@@ -31,7 +31,7 @@ class StudyConfig(Settings):
     model: Asked = Field(default="", description="Hugging Face id, folder, .gguf file or builtin:NAME")
     load: Load = LoadConfig()
     m: Vectors = Field(
-        default=(1, 2, 4, 8, 16), min_length=1, description="numbers of prompt vectors, e.g. -m 1 2 4"
+        default=(1, 2, 3, 4), min_length=1, description="numbers of prompt vectors, e.g. -m 1 2 4"
     )
     targets: Targets = Field(
         default=("random", "self"), min_length=1, description=f"kinds of target strings: {_KINDS}"

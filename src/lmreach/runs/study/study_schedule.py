@@ -162,20 +162,23 @@ class StudySchedule(ReachSchedule):
     def _line(self, target: str) -> list[Condition]:
         return self._at(target, self.steps_of(target))
 
-    def _half(self, condition: Condition) -> HalfLength | None:
+    def _reaches(self, condition: Condition) -> Reaches | None:
         known = self._known.get(condition)
-        if not isinstance(known, Reaches):
-            return None
-        return half_length(*known.arrays(), limit=max(known.reach) or 1)
+        return known if isinstance(known, Reaches) and known.reach else None
 
     def has_levelled(self, target: str) -> bool:
         """Say whether doubling the steps moved no n50 of a kind by more than it is known."""
         steps = self.steps_of(target)
         for condition in self._at(target, steps):
-            after = self._half(condition)
-            before = self._half(Condition(target, condition.m, steps // 2))
+            after = self._reaches(condition)
+            before = self._reaches(Condition(target, condition.m, steps // 2))
+            if after is None:
+                continue
+            # Strings that only one of both has would make a difference of their own.
+            both = len(after.reach) if before is None else min(len(after.reach), len(before.reach))
+            more = _half(after, both)
             # Beyond the lengths tried there is nothing that more steps could move.
-            if after is not None and after.value is not None and levelling(before, after) != "converged":
+            if more.value is not None and levelling(before and _half(before, both), more) != "converged":
                 return False
         return True
 
@@ -258,3 +261,9 @@ class StudySchedule(ReachSchedule):
 
     def _work(self, chunk: Chunk) -> float:
         return super()._work(chunk) if self.work_of is None else self.work_of(chunk)
+
+
+def _half(reaches: Reaches, count: int) -> HalfLength:
+    """Return n50 of the first strings."""
+    reach, censored = reaches.arrays()
+    return half_length(reach[:count], censored[:count], limit=max(reaches.reach) or 1)

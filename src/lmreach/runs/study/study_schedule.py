@@ -178,7 +178,10 @@ class StudySchedule(ReachSchedule):
             both = len(after.reach) if before is None else min(len(after.reach), len(before.reach))
             more = _half(after, both)
             # Beyond the lengths tried there is nothing that more steps could move.
-            if more.value is not None and levelling(before and _half(before, both), more) != "converged":
+            if (
+                more.value is not None
+                and levelling(_half(before, both) if before else None, more) != "converged"
+            ):
                 return False
         return True
 

@@ -45,6 +45,18 @@ def test_a_pass_ends_within_itself(llama):
     assert stop.left == -1
 
 
+def test_a_pass_ends_on_its_way_back(llama):
+    vectors = random_vectors(llama, 1, 3).requires_grad_()
+    blocks = len(llama.wiring.blocks)
+    with stoppable(After(blocks)):
+        hidden = llama.hidden(vectors)
+    with pytest.raises(PassStopped):
+        torch.autograd.grad(hidden.sum(), vectors)
+    with stoppable(lambda: False):
+        watched = torch.autograd.grad(llama.hidden(vectors).sum(), vectors)[0]
+    assert torch.equal(watched, torch.autograd.grad(llama.hidden(vectors).sum(), vectors)[0])
+
+
 @pytest.mark.parametrize("oddity", ["none", "cache", "state divided"])
 def test_every_kind_of_pass_asks(oddity):
     loaded = load(odd(oddity))

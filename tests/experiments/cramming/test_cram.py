@@ -16,6 +16,7 @@ from lmreach.models.fingerprint import fingerprint
 from lmreach.models.frame import frame_of
 from lmreach.models.load import load
 from lmreach.models.search_copy import twin
+from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.models.tiny import FAMILIES, tiny, tiny_tokenizer
 from tests.experiments.cramming.company import equal, far_apart, outcomes, walk
 from tests.runs.stopping import After
@@ -139,6 +140,22 @@ def test_growth_is_the_same_run_read_at_every_step(random_model) -> None:
             # Decoding goes on past what a pass has proposed, at the end alone.
             assert part.reach == (part.growth[-1][1] if part.growth else 0)
             assert part.reach >= (by_then[-1][1] if by_then else 0)
+
+
+def test_a_step_that_is_given_up_leaves_strings_as_they_were_before_it(random_model) -> None:
+    """Asked before each block, forth and back: at each of these the third step is under way."""
+    ids = draw(random_model, "self", 4, 24, seed=2).ids
+    expected = run(random_model, ids, m=2, cut=After(2))
+    questions = 2 * len(random_model.wiring.blocks)
+    for after in range(2 * questions, 3 * questions):
+        assert equal(run(random_model, ids, m=2, abandon=After(after)), expected)
+    assert run(random_model, ids, m=2, abandon=lambda: True) == []
+
+
+def test_a_limit_around_it_ends_all_of_it(random_model) -> None:
+    ids = draw(random_model, "random", 2, 8, seed=0).ids
+    with stoppable(After(5)), pytest.raises(PassStopped):
+        run(random_model, ids)
 
 
 def test_a_cut_before_the_first_step_claims_nothing(random_model) -> None:

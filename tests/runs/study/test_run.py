@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -9,18 +10,23 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from lmreach.cli import main
 from lmreach.config import CramPlan, StudyConfig
 from lmreach.engine.clock import Clock
 from lmreach.engine.store import Proof, Store
 from lmreach.errors import InputError, ModelError, OutputError
+from lmreach.experiments.census.tokens import decode_plan_block
 from lmreach.experiments.cramming import start_cache
 from lmreach.experiments.cramming.start_scale import StartScale
+from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Silent
+from lmreach.runs.census import run as census
 from lmreach.runs.certificates.stored import read_certificate
 from lmreach.runs.certificates.verify import verify_run
 from lmreach.runs.study import run as module
 from lmreach.runs.study import search
 from lmreach.runs.study.run import resume_study, run_study
+from lmreach.runs.study.sections import Sections
 
 # One row at a time: what a string comes to then depends on no other, in an interrupted run neither.
 QUICK = StudyConfig(
@@ -202,7 +208,9 @@ def test_equal_strings_are_all_run_and_counted(tmp_path: Path) -> None:
     assert entry["strings"] == 600
 
 
-def test_a_cell_ends_early_and_resumes_to_the_same_end(tmp_path: Path) -> None:
+def test_a_cell_ends_early_and_resumes_to_the_same_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One-token targets: n50 is surely above the limit, told at 16 strings and confirmed at 24."""
     config = QUICK.model_copy(
         update={
@@ -221,6 +229,13 @@ def test_a_cell_ends_early_and_resumes_to_the_same_end(tmp_path: Path) -> None:
     assert spared["strings"] == 576
     left = ["support of hidden states", "decoder cells", "census of outputs"]
     assert [row["what"] for row in before["not_done"]] == left
+    with pytest.raises(SystemExit):
+        main(["status", str(folder)])
+    said = capsys.readouterr().out
+    assert "random m=1: 24 of 600 strings" in said
+    assert "not needed: 576 of random m=1" in said
+    assert "open: " not in said
+    assert said.endswith("nothing left to do\n")
     resume_study(folder)
     assert without_time(results_of(folder)) == without_time(before)
 
@@ -348,6 +363,59 @@ def test_cells_and_census_are_part_of_a_study_and_kept_for_a_resume(tmp_path: Pa
     again = results_of(folder)
     assert again["cells"] == cells
     assert again["census"] == census
+
+
+def test_a_census_that_was_stopped_is_not_kept(
+    tmp_path: Path, random_model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = []
+
+    def then_ctrl_c(model, plan, number):
+        block = decode_plan_block(model, plan, number)
+        stopped.append(number)
+        return block
+
+    def counted(store: Store) -> int:
+        clock = Clock(600.0, lambda: bool(stopped))
+        found = Sections(random_model, StudyConfig(), store, clock, print, lambda: 60.0).census()
+        assert found is not None
+        return found.tokens[0].prompts
+
+    with Store(tmp_path / "run") as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(census, "decode_plan_block", then_ctrl_c)
+            assert counted(store) == 128, "its first block"
+        assert store.meta("census_of_tokens") is None
+        stopped.clear()
+        assert counted(store) == 512
+        assert store.meta("census_of_tokens") is not None
+
+
+def test_a_second_resume_at_the_same_time_is_refused_and_does_no_work(tmp_path: Path) -> None:
+    cram = QUICK.cram.model_copy(update={"start_scale": 1.0, "max_steps": 10})
+    config = QUICK.model_copy(update={"targets": ("random",), "support_positions": 0, "cram": cram})
+    refused, strings = [], []
+
+    class Told(Silent):
+        """Counts strings; once there are more than three, tries to go on as well while the first goes on."""
+
+        def string(self, cell: str, reach: int, outcome: str) -> None:
+            strings.append(cell)
+            if len(strings) > 3:
+                with pytest.raises(OutputError) as error:
+                    resume_study(tmp_path / "run")
+                refused.append(str(error.value))
+
+    end = run_study(config, tmp_path / "run", progress=Told(), stop=lambda: len(strings) >= 3)
+    assert end.interrupted
+    with Store.reading(end.folder) as store:
+        assert len(store.keys()) == 3
+    assert not resume_study(end.folder, progress=Told()).interrupted
+    assert len(strings) == 8
+    assert len(refused) == 5
+    assert all(f"process {os.getpid()} on" in said for said in refused)
+    with Store.reading(end.folder) as store:
+        assert len(store.keys()) == 8
 
 
 # Single lengths -----------------------------------------------------------------------------------------

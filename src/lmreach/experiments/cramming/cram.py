@@ -38,6 +38,7 @@ from lmreach.experiments.cramming.scoring import Score, emitted, score
 from lmreach.models.decode import Emission, emitted_prefix
 from lmreach.models.frame import frame_of, framed
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped, stoppable
 
 # Of the largest logit: a bfloat16 logit is rounded to one part in 256, and what is below it adds its own.
 _SLACK = 2.0**-6
@@ -159,6 +160,7 @@ def cram(
     on_step: Callable[[StepReport], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
     cut: Callable[[], bool] = lambda: False,
+    abandon: Callable[[], bool] = lambda: False,
 ) -> list[CramResult]:
     """Optimise m vectors for each target string.
 
@@ -187,6 +189,9 @@ def cram(
         Asked before every step; when it says yes, every string that has taken a step is confirmed as it
         stands, with outcome ``cut``. Rows that began together have taken the same number of steps, so none is
         favoured.
+    abandon
+        Asked within every step, before each block of a pass forth and back; when it says yes, the step under
+        way is given up, and strings are confirmed as they stood before it.
 
     Returns
     -------
@@ -214,13 +219,27 @@ def cram(
         if cut():
             run.cut(rows)
             break
-        positions = run.step(rows)
+        positions = _whole_step(run, rows, abandon)
+        if positions is None:
+            run.cut(rows)
+            break
         if on_step is not None:
             on_step(StepReport(rows.count, positions, int(rows.steps.max()), run.prefixes(), rows.loss))
         keep = run.harvest(rows, waiting)
         if not bool(keep.all()):
             rows = run.fill(rows.select(keep) if bool(keep.any()) else None, waiting, batch_size)
     return sorted(run.finished, key=lambda result: result.index)
+
+
+def _whole_step(run: "_Run", rows: Rows, abandon: Callable[[], bool]) -> int | None:
+    """Return the positions of a step; None where it was given up, which leaves the rows as they were."""
+    try:
+        with stoppable(abandon):
+            return run.step(rows)
+    except PassStopped:
+        if not abandon():  # somebody else's limit
+            raise
+        return None
 
 
 def check_settings(config: CramSettings) -> None:

@@ -20,6 +20,7 @@ from lmreach.errors import InputError, problem
 from lmreach.experiments.cramming.scoring import score
 from lmreach.models.decode import greedy
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped, stoppable
 
 __all__ = ["PublishedOutcome", "PublishedSettings", "PublishedTrial", "cram_published"]
 
@@ -87,7 +88,8 @@ def cram_published(
     on_result
         Called with place and trial of each string as it ends.
     stop
-        Asked before every step; strings still running then count as not solved, with outcome ``stopped``.
+        Asked before every step and within its passes; strings still running then count as not solved, with
+        outcome ``stopped``.
 
     Raises
     ------
@@ -102,7 +104,13 @@ def cram_published(
     run = _Batch(model, targets, m, settings, generators)
     found: dict[int, PublishedTrial] = {}
     while len(found) < strings and not stop():
-        run.step()
+        try:
+            with stoppable(stop):
+                run.step()
+        except PassStopped:
+            if not stop():  # somebody else's limit
+                raise
+            break
         still = set(run.open)
         for i in sorted(set(range(strings)) - still - set(found)):
             found[i] = run.result(i)

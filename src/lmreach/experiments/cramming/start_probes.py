@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lmreach.config import OptimiserConfig
-from lmreach.experiments.cramming.cram import StepReport, cram
+from lmreach.experiments.cramming.cram import CramResult, StepReport, cram
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped
 
 __all__ = ["Probe", "full_probe", "quick_probe"]
 
@@ -75,19 +77,21 @@ class Probe:
     def _cram(
         self, scale: float, on_step: Callable[[StepReport], None], stop: Callable[[], bool]
     ) -> list[int]:
-        """Return the reaches of the strings that ended."""
+        """Return the reaches of the strings that ended; none where a pass was stopped."""
         settings: dict[str, Any] = {"max_steps": self.steps, "patience": self.steps, "start_scale": scale}
-        found = cram(
-            self.model,
-            draw(self.model, "random", _STRINGS, self.n, seed=_SEED).ids[: self.strings],
-            self.m,
-            self.config.model_copy(update=(_QUICK if self.by_loss else _FULL) | settings),
-            generators=[np.random.default_rng([_SEED, i]) for i in range(self.strings)],
-            batch_size=self.strings,
-            search=self.search,
-            on_step=on_step,
-            stop=stop,
-        )
+        found: list[CramResult] = []
+        with suppress(PassStopped):
+            found = cram(
+                self.model,
+                draw(self.model, "random", _STRINGS, self.n, seed=_SEED).ids[: self.strings],
+                self.m,
+                self.config.model_copy(update=(_QUICK if self.by_loss else _FULL) | settings),
+                generators=[np.random.default_rng([_SEED, i]) for i in range(self.strings)],
+                batch_size=self.strings,
+                search=self.search,
+                on_step=on_step,
+                stop=stop,
+            )
         # Starts from which the loss stops being a number are no good ones, whatever came out before.
         return [0 if one.outcome == "non_finite" else one.reach for one in found]
 

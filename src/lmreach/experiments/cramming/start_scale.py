@@ -17,6 +17,7 @@ from lmreach.experiments.cramming.cram import check_settings
 from lmreach.experiments.cramming.start_cache import recall, remember, start_key
 from lmreach.experiments.cramming.start_probes import Probe, full_probe, quick_probe
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import stoppable
 from lmreach.results.study import StartProbe
 
 __all__ = ["StartScale", "choose_start_scale", "find_start"]
@@ -139,7 +140,8 @@ def choose_start_scale(
     seconds
         Most time for it: timed steps decide whether the probe is a full one or a quick one. None: full.
     stop
-        Asked before every step; a yes ends the search with what is known.
+        Asked before every step; a yes ends the search with what is known. The time is also asked for within
+        passes of the model.
 
     Returns
     -------
@@ -160,25 +162,22 @@ def choose_start_scale(
     begun = time.monotonic()
     ends = None if seconds is None else begun + seconds
 
-    def over() -> bool:
-        return stop() or (ends is not None and time.monotonic() > ends)
+    def late() -> bool:
+        return ends is not None and time.monotonic() > ends
 
-    full, quick = (make(model, config, m, search) for make in (full_probe, quick_probe))
-    chosen = _affordable(full, quick, ends, over)
+    def over() -> bool:
+        return stop() or late()
 
     def spent() -> float:
         return round(time.monotonic() - begun, 3)
 
-    if chosen is None:
+    full, quick = (make(model, config, m, search) for make in (full_probe, quick_probe))
+    with stoppable(late):
+        chosen = _affordable(full, quick, ends, over)
+        tried = None if chosen is None else _tried(chosen, over)
+    if chosen is None or tried is None:
         why = "the run was stopped" if stop() else "the time was too short for even a small probe"
         return StartScale(1.0, m, {}, seconds=spent(), why=why)
-    tried = _Tried(chosen, over)
-    if not chosen.by_loss:
-        tried.at(*_COARSE)
-        best = round(np.log10(tried.best()))
-        tried.at(*(power for power in (best - 1, best + 1) if 0 <= power <= _LONGEST))
-    else:
-        tried.at(*_QUICK)
     return StartScale(
         tried.shortest_good(),
         m,
@@ -207,6 +206,18 @@ def _affordable(full: Probe, quick: Probe, ends: float | None, over: Callable[[]
     step = full.step_seconds(over)
     fits = step is not None and seconds(full, _FULL_LENGTHS, step) <= ends - time.monotonic()
     return full if fits else quick
+
+
+def _tried(probe: Probe, over: Callable[[], bool]) -> "_Tried":
+    """Try the lengths of a probe."""
+    tried = _Tried(probe, over)
+    if probe.by_loss:
+        tried.at(*_QUICK)
+        return tried
+    tried.at(*_COARSE)
+    best = round(np.log10(tried.best()))
+    tried.at(*(power for power in (best - 1, best + 1) if 0 <= power <= _LONGEST))
+    return tried
 
 
 class _Tried:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from lmreach.maths.precision import unit_roundoff
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.results.cells import Cells
@@ -169,7 +171,7 @@ class _Job:
         """Measure a first picture, then what else there is time for; cram on; write after every round."""
         store = run.store
         self.progress.stage("timing steps and finding the length of the first vectors")
-        with timed_threads(self.model):
+        with timed_threads(self.model, self.clock.over):
             search = self._search(store)
             rounds, steps = self._plan(search, store)
             sections = Sections(
@@ -186,7 +188,8 @@ class _Job:
                 0.0 if steps is None else steps.per_token,
             )
             if run.goes_on is not None:
-                replay(rounds, cramming)
+                with suppress(PassStopped), stoppable(self.clock.late):
+                    replay(rounds, cramming)
             self._serve(rounds, cramming, page, until=lambda: rounds.pictured)
             if self.clock.budget_s is not None:
                 page.look()  # the parts beside cramming take a while
@@ -199,10 +202,10 @@ class _Job:
     def _search(self, store: Store) -> Search:
         """Choose what the optimiser works on; a resumed run keeps what it had chosen."""
         asked, over = self.config.cram, self.clock.over
-        if over():
-            # Nothing will be run: what was asked for stands for itself.
-            return Search(self.model, asked, None)
         kept = read_search(store.meta("search"))
+        if over():
+            # Nothing will be run: what was asked for, or found before, stands for itself.
+            return Search(self.model, asked, kept)
         if kept is not None and kept.doubt and not store.keys():
             kept = None  # no string was started from a length that nobody chose
         left = self.clock.remaining()
@@ -224,14 +227,23 @@ class _Job:
         if self.config.cram.protocol != "frontier":
             return lengths_of(self.config, self.strings.limit), None
         budget, kept = self.clock.budget_s, store.meta("plan")
-        if budget is None and kept is None:
-            return rounds_of(self.config), None
-        steps = None if budget is None else time_steps(self.model, search, now=self.clock.now)
+        steps = None if budget is None else self._time_steps(search)
         if kept is not None:
             return restored(self.config, Kept.model_validate(kept), steps), steps
-        assert budget is not None
-        assert steps is not None
+        if budget is None or steps is None:
+            # Without a budget all of it is run; where its time is up already, all of it is left.
+            return rounds_of(self.config), None
         return planned(self.config, steps, picture_seconds(budget, self.clock.spent())), steps
+
+    def _time_steps(self, search: Search) -> StepModel | None:
+        """Time steps as long as there is time for it."""
+        if self.clock.late():
+            return None
+        try:
+            with stoppable(self.clock.late):
+                return time_steps(self.model, search, now=self.clock.now)
+        except PassStopped:
+            return None
 
     def _serve(
         self,
@@ -383,7 +395,7 @@ class _Page:
             notes=[*self._sections.notes, *_start_note(self._search)],
         )
         provenance = job.provenance(self._search, job.clock.stopped(), self._run.envelope.command)
-        return assemble(job.config, model.facts, measured, provenance)
+        return assemble(job.config, model.current_facts, measured, provenance)
 
 
 def _left(rounds: AbstractSchedule) -> list[Left]:

@@ -71,6 +71,9 @@ class Sections:
         if asked == 0:
             self._left_out(what, "not asked for")
             return None
+        if self.clock.over():
+            self._left_out(what, "no time was left")
+            return None
         seconds = self._share("support")
         positions = self._affordable(asked, seconds)
         if positions < min(asked, _FEWEST_POSITIONS):

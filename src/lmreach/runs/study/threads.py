@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import torch
 
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import step_seconds
+from lmreach.models.stopping import PassStopped, stoppable
 
 __all__ = ["quickest_threads", "timed_threads"]
 
@@ -36,8 +37,14 @@ def quickest_threads(seconds: Callable[[int], float], most: int) -> int:
 
 
 @contextmanager
-def timed_threads(model: LoadedModel) -> Iterator[int]:
-    """Work with the quickest number of threads, unless the user set one; it is put back at the end."""
+def timed_threads(model: LoadedModel, stop: Callable[[], bool] = lambda: False) -> Iterator[int]:
+    """Work with the quickest number of threads, unless the user set one; it is put back at the end.
+
+    Parameters
+    ----------
+    stop
+        Asked within the timed steps; a yes ends them, and the number of threads stays what it is.
+    """
     before = torch.get_num_threads()
     if before == 1 or model.device.type != "cpu" or any(name in os.environ for name in _ASKED_BY):
         yield before
@@ -48,7 +55,9 @@ def timed_threads(model: LoadedModel) -> Iterator[int]:
         return step_seconds(model)
 
     try:
-        threads = quickest_threads(seconds, before)
+        threads = before
+        with suppress(PassStopped), stoppable(stop):
+            threads = quickest_threads(seconds, before)
         torch.set_num_threads(threads)
         yield threads
     finally:

@@ -33,6 +33,11 @@ def time_steps(model: LoadedModel, search: Search, *, now: Callable[[], float] =
     now
         The clock.
 
+    Raises
+    ------
+    PassStopped
+        A limit that was put around this was met.
+
     Notes
     -----
     The first step of each is left out: it pays for memory and kernels that later steps reuse.

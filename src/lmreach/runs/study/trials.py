@@ -19,6 +19,7 @@ from lmreach.experiments.cramming.published import PublishedSettings, PublishedT
 from lmreach.experiments.cramming.regions.base import VectorSet
 from lmreach.experiments.cramming.regions.build import describe, held_to
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.progress import Progress
 from lmreach.results.records import Trial
 from lmreach.runs.study.conditions import Answer, Chunk
@@ -132,7 +133,11 @@ class Cramming:
             Memory does not hold a single string.
         """
         began = self.clock.now()
-        keys, missing = self._look_up(chunk)
+        try:
+            with stoppable(self.clock.late):  # strings of some kinds are sampled from the model
+                keys, missing = self._look_up(chunk)
+        except PassStopped:
+            return None
         if missing.keys and self._attempt(missing) != len(missing.keys):
             return None
         own = self.store.records(Trial, [missing.cut.get(key, key) for key in keys])
@@ -223,6 +228,7 @@ class Cramming:
             on_step=watch,
             stop=self.clock.stopped,
             cut=watch.late,
+            abandon=watch.too_late,
         )
         if len(found) > 1 and missing.pace.shortest is not None:
             self._confirming[m] = missing.pace.shortest
@@ -309,11 +315,12 @@ class _Watch:
     ) -> None:
         self._clock, self._progress, self._missing = clock, progress, missing
         self._to_confirm = to_confirm
-        self._last, self._ahead = clock.now(), 0.0
+        self._last, self._ahead, self._confirming = clock.now(), 0.0, 0.0
 
     def __call__(self, step: StepReport) -> None:
         now = self._clock.now()
-        self._ahead = now - self._last + self._to_confirm(step.prefixes)
+        self._confirming = self._to_confirm(step.prefixes)
+        self._ahead = now - self._last + self._confirming
         self._last = now
         chunk, config = self._missing.chunk, self._missing.config
         self._progress.step(chunk.condition.name, step.steps, config.max_steps, step.prefixes)
@@ -321,6 +328,10 @@ class _Watch:
     def late(self) -> bool:
         """Say whether another step would leave too little time to confirm what stands."""
         return self._clock.late(self._ahead)
+
+    def too_late(self) -> bool:
+        """Say whether a step that takes longer than the last one has to be given up for the same."""
+        return self._clock.late(self._confirming)
 
 
 def _shown(chunk: Chunk) -> str:

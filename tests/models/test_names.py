@@ -83,10 +83,6 @@ def test_adapters_are_told_from_models(folder: Path, tmp_path: Path) -> None:
     assert "lora, a LORA adapter of org/base; merge it" in said_of(tmp_path / "lora")
     adapter(tmp_path / "prompt", "PROMPT_TUNING")
     assert "lmreach judge prompt org/base" in said_of(tmp_path / "prompt")
-    adapter(folder)
-    said = said_of(folder)
-    assert "whole with both the weights of a model and a LORA adapter; merge it" in said
-    assert "or move adapter_config.json out to measure the base" in said
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,17 @@ A file cut short or a shard that never arrived may load as random numbers, which
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lmreach.errors import ModelError, problem
+from lmreach.models.adapter import ADAPTER, require_library
 
 _SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _OLD_SINGLE, _OLD_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 _HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
 _NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3"}
-_ADAPTER = "adapter_config.json"
 _NEEDED = {".json", ".safetensors", ".bin", ".model", ".txt", ".tiktoken", ".jinja"}
 _AGAIN = "fetch or copy the model again"
 
@@ -32,11 +32,14 @@ class Checkpoint:
         Number of stored weights (None for the older pickle format, whose header is not read).
     stored_dtype
         dtype of most of them, or ``unknown``.
+    adapter
+        Kind of an adapter that lies beside them; empty: none.
     """
 
     files: tuple[Path, ...]
     elements: int | None
     stored_dtype: str
+    adapter: str = ""
 
 
 def inspect(folder: Path) -> Checkpoint:
@@ -49,6 +52,14 @@ def inspect(folder: Path) -> Checkpoint:
     """
     _check_kind(folder)
     read_json(folder / "config.json", f"a model folder with config.json (in {folder.name})")
+    return replace(_weights(folder), adapter=_adapter_beside(folder))
+
+
+def _adapter_beside(folder: Path) -> str:
+    return require_library(folder.name, _adapter_facts(folder)) if (folder / ADAPTER).is_file() else ""
+
+
+def _weights(folder: Path) -> Checkpoint:
     # In the order in which transformers looks for them.
     if (folder / _SINGLE).is_file():
         return _summary({folder / _SINGLE: header(folder / _SINGLE)})
@@ -79,8 +90,8 @@ def _check_kind(folder: Path) -> None:
             got = f"{path.name} in {folder.name}, a link to a file that is gone"
             raise ModelError(problem("all files of a model", got, _AGAIN))
     whole = (folder / "config.json").is_file()
-    if (folder / _ADAPTER).is_file():
-        raise _adapter(folder, beside=whole)
+    if not whole and (folder / ADAPTER).is_file():
+        raise _adapter_alone(folder)
     ggufs = [path.name for path in names if path.suffix == ".gguf"]
     if not whole and ggufs:
         got = f"the folder {folder.name} of .gguf files"
@@ -90,14 +101,15 @@ def _check_kind(folder: Path) -> None:
         raise ModelError(problem("a causal language model", got, "give a language model"))
 
 
-def _adapter(folder: Path, *, beside: bool) -> ModelError:
-    """Compose what is said of an adapter, alone or beside the model it was trained on."""
-    facts = read_json(folder / _ADAPTER, f"an adapter's {_ADAPTER}")
+def _adapter_facts(folder: Path) -> dict[str, Any]:
+    return read_json(folder / ADAPTER, f"an adapter's {ADAPTER}")
+
+
+def _adapter_alone(folder: Path) -> ModelError:
+    """Compose what is said of an adapter without the model it was trained on."""
+    facts = _adapter_facts(folder)
     kind, base = facts.get("peft_type", "PEFT"), facts.get("base_model_name_or_path") or "its base model"
     merge = "merge it (peft: merge_and_unload, then save_pretrained) and give the merged folder"
-    if beside:
-        got = f"{folder.name} with both the weights of a model and a {kind} adapter"
-        return ModelError(problem("one model", got, f"{merge}, or move {_ADAPTER} out to measure the base"))
     got = f"{folder.name}, a {kind} adapter of {base}"
     if kind == "PROMPT_TUNING":
         merge = f"its vectors are for: lmreach judge {folder.name} {base} --target text:FILE"

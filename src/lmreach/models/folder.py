@@ -1,6 +1,7 @@
 """Bring in a model folder: transformers does the work, nothing it says it filled in itself is accepted."""
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from transformers import (
 from lmreach.config import DType, LoadConfig
 from lmreach.errors import ModelError, problem
 from lmreach.models import checkpoint, memory
+from lmreach.models.adapter import base_alone, merge
 
 LIBRARY_ERRORS = (
     ArithmeticError,
@@ -79,13 +81,17 @@ def bring_in(folder: Path, name: str, config: LoadConfig, device: torch.device) 
     try:
         settings = AutoConfig.from_pretrained(folder, **options)
         check_causal(settings, name)
-        pair: Any = AutoModelForCausalLM.from_pretrained(
-            folder, config=settings, dtype=dtype, output_loading_info=True, **options
-        )
+        with base_alone(folder) if found.adapter else nullcontext(folder) as whole:
+            pair: Any = AutoModelForCausalLM.from_pretrained(
+                whole, config=settings, dtype=dtype, output_loading_info=True, **options
+            )
+        model, info = pair
+        notes = check_complete(model, info, name)
+        if found.adapter:
+            model, note = merge(model, folder, found.adapter)
+            notes = (*notes, note)
     except LIBRARY_ERRORS as error:
         raise cannot_load(name, error) from error
-    model, info = pair
-    notes = check_complete(model, info, name)
     tokenizer = load_tokenizer(folder, name, options)
     model.to(device)
     return BroughtIn(name, model, tokenizer, found.stored_dtype, notes=notes)

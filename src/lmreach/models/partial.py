@@ -130,6 +130,8 @@ def _from_folder(folder: Path, name: str, config: LoadConfig) -> Parts:
     stored = checkpoint.inspect(folder)
     if stored.elements is None:
         raise NeedsWhole("its weights are in the older pickle format")
+    if stored.adapter:
+        raise NeedsWhole("an adapter lies beside its weights")
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": config.trust_remote_code}
     try:
         settings = AutoConfig.from_pretrained(folder, **options)

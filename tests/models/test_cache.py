@@ -66,6 +66,9 @@ def test_once_it_was_wrong_nothing_is_kept_any_more():
     assert not greedy(loaded, random_vectors(loaded, 2), 40).used_cache
     assert not greedy(loaded, random_vectors(loaded, 2), 8).used_cache
     assert load(odd("cache forgets after 24")).cache_record.lengths == {}
+    facts = loaded.current_facts
+    assert (loaded.facts.cache_ok, facts.cache_ok) == (True, False)
+    assert "a cache of 1 rows did not agree with a full recompute within 41 positions" in facts.notes[-1]
 
 
 def test_a_decode_no_longer_than_one_that_agreed_is_not_compared_again(monkeypatch):

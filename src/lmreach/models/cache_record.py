@@ -13,12 +13,17 @@ class CacheRecord:
     ----------
     lengths
         Rows in the batch -> longest sequence in positions that agreed.
-    broken
-        Whether some decode did not agree: from then on nothing is kept between steps.
+    broken_at
+        Rows and positions of a decode that did not agree: from then on nothing is kept between steps.
     """
 
     lengths: dict[int, int] = field(default_factory=dict)
-    broken: bool = False
+    broken_at: tuple[int, int] | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether some decode did not agree."""
+        return self.broken_at is not None
 
     def covers(self, batch: int, length: int) -> bool:
         """Whether such a decode needs no comparison any more."""
@@ -29,4 +34,4 @@ class CacheRecord:
         if agreed:
             self.lengths[batch] = max(length, self.lengths.get(batch, 0))
         else:
-            self.broken = True
+            self.broken_at = (batch, length)

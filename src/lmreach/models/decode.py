@@ -1,8 +1,9 @@
 """Greedy decoding from vectors, step by step: the only judge of what a prompt emits.
 
 Plain argmax over all rows of the head, never the library's generation loop and never the generation settings
-that came with a checkpoint. The cache is used only where it agreed with a full recompute when the model was
-loaded (``facts.cache_ok``).
+that came with a checkpoint. The cache is used where it agreed with a full recompute when the model was loaded
+(``facts.cache_ok``), and a decode of more positions than have agreed so far, at its batch size, is compared
+before anything is made of it.
 """
 
 import inspect

@@ -76,7 +76,8 @@ class ModelFacts:
     revision
         Resolved commit of a hub model, or None.
     cache_ok
-        Whether decoding with the cache agreed with a full recompute; when False every decode recomputes.
+        Whether decoding with the cache agreed with a full recompute when the model was loaded; when False
+        every decode recomputes. `LoadedModel.current_facts` also says whether it broke since.
     notes
         One line each about what a reader should know (padded rows, ignored settings, no tokenizer).
     """

@@ -1,7 +1,7 @@
 """A frozen model with everything the measurements ask of it: vectors in, hidden states and logits out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -115,6 +115,16 @@ class LoadedModel:
     def cache_record(self) -> CacheRecord:
         """Which decodes with a cache were compared with passes without one, in this process."""
         return CacheRecord()
+
+    @property
+    def current_facts(self) -> ModelFacts:
+        """Facts with what decoding has found since loading: a cache that broke later than was looked at."""
+        broken = self.cache_record.broken_at
+        if broken is None:
+            return self.facts
+        note = f"a cache of {broken[0]} rows did not agree with a full recompute within {broken[1]} positions"
+        notes = (*self.facts.notes, f"{note}: decoding recomputes every step")
+        return replace(self.facts, cache_ok=False, notes=notes)
 
     @property
     def head_weight(self) -> Float[Tensor, "rows h"]:

@@ -305,7 +305,7 @@ def _results(
 ) -> CensusResults:
     spent = sum(one.seconds for one in found.grids) + sum(one.seconds for one in found.tokens)
     return CensusResults(
-        model=Model.from_object(model.facts),
+        model=Model.from_object(model.current_facts),
         config=public(config, model.facts.name),
         census=found,
         not_done=tuple(NotDone(what=what, why=why) for what, why in run.left),

@@ -365,7 +365,7 @@ class _Run:
         spent = float(self.store.meta("seconds") or 0.0) + seconds
         self.store.put_meta("seconds", spent)
         return CopyResults(
-            model=Model.from_object(facts),
+            model=Model.from_object(subject.model.current_facts),
             config=public(self.config, facts.name),
             copying=section,
             limits=limit_records(model_limits(subject.model, dtype=_LIMIT_DTYPE)),

@@ -14,7 +14,7 @@ from lmreach.cli.codes import exit_codes
 from lmreach.cli.console import show_anything
 from lmreach.cli.examples import epilogue
 from lmreach.cli.help import explain
-from lmreach.cli.words import check, said
+from lmreach.cli.words import check, check_numbers, said
 from lmreach.config.given import explained
 from lmreach.errors import LmreachError, out_of_memory, problem
 
@@ -121,7 +121,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> object:
-    app.config = ()
+    app.config = (check_numbers,)
     if {"--help", "-h"} & set(words):
         explain(words[0])
     if any(word.partition("=")[0] == "--config" for word in words) and words[0] in COMMANDS:
@@ -130,7 +130,7 @@ def _run(words: list[str]) -> object:
 
         words, file = without_file(words)
         assert file is not None
-        app.config = (from_file(file, kinds_of(function_of(words[0]))),)
+        app.config = (check_numbers, from_file(file, kinds_of(function_of(words[0]))))
     return app(words, exit_on_error=False, print_error=False)
 
 

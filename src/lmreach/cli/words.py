@@ -1,16 +1,19 @@
 """Words that cannot be meant: refused before anything heavy is imported, in the command line's own names."""
 
-from typing import Any, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from cyclopts import CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts.argument import ArgumentCollection
 from pydantic import ValidationError
 
 from lmreach.config.given import explained
 from lmreach.config.settings import Settings
 from lmreach.config.targets import TargetKind
-from lmreach.errors import problem
+from lmreach.config.written import whole_number
+from lmreach.errors import InputError, problem
 
-__all__ = ["check", "said"]
+__all__ = ["check", "check_numbers", "said"]
 
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
 
@@ -34,6 +37,37 @@ def check(*given: Any, **named: Any) -> None:
         target = holder.get("target")
         if isinstance(target, str):
             TargetKind.parse(target).require_file()
+
+
+def check_numbers(_app: App, _commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse numbers that the library would read its own way: 1_0 as 10, 2.7 as 3, 0x10 as 16.
+
+    Raises
+    ------
+    InputError
+        Naming the option.
+    """
+    for argument in arguments:
+        kinds = _kinds_of(argument.hint)
+        if argument.parameter.converter is not None or not kinds <= {int, float, NoneType}:
+            continue
+        whole = float not in kinds
+        for token in argument.tokens:
+            word = token.value
+            if NoneType in kinds and word.lower() in ("none", "null"):
+                continue
+            if "_" in word or (whole and whole_number(word) is None):
+                expected = f"{'/'.join(argument.names)} as a {'whole ' if whole else ''}number"
+                raise InputError(problem(expected, word, "see --help"))
+
+
+def _kinds_of(hint: Any) -> set[Any]:
+    """Return the types of single values that an option takes."""
+    if get_origin(hint) is Annotated:
+        return _kinds_of(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType, tuple, list):
+        return set().union(*(_kinds_of(inner) for inner in get_args(hint) if inner is not Ellipsis))
+    return {hint}
 
 
 def said(error: CycloptsError, words: list[str]) -> str:

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 from pydantic import Field
 
 from lmreach.config.load import LoadConfig
-from lmreach.config.settings import File, Settings
+from lmreach.config.settings import Count, File, Settings
 
 __all__ = ["BoundsConfig", "BoundsLoadConfig"]
 
@@ -27,10 +27,12 @@ class BoundsConfig(Settings):
     """The numbers of a model that is none yet, number formats, and the size (m, n) asked about."""
 
     load: Annotated[BoundsLoadConfig, Parameter(name="*", group="Model options")] = BoundsLoadConfig()
-    width: int | None = Field(
+    width: Count | None = Field(
         default=None, description="d: coordinates of a prompt vector (instead of MODEL)"
     )
-    vocab: int | None = Field(default=None, description="V: usable vocabulary entries (instead of MODEL)")
+    vocab: Annotated[int, Field(ge=2)] | None = Field(
+        default=None, description="V: usable vocabulary entries (instead of MODEL)"
+    )
     limit_dtype: str | None = Field(
         default=None, description="number format whose roundoff sets eps; default float16, as in the paper"
     )
@@ -38,18 +40,17 @@ class BoundsConfig(Settings):
         default=None,
         description="format of stored prompt vectors; default float32, without MODEL that of eps",
     )
-    radius: float | None = Field(
+    radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None, description="r: largest |coordinate| (it cancels in the paper's ball)"
     )
-    m: Annotated[int, Parameter(name=["-m", "--vectors"])] = Field(
+    m: Annotated[Count, Parameter(name=["-m", "--vectors"])] = Field(
         default=1, description="number of prompt vectors for length and share"
     )
-    n: Annotated[int | None, Parameter(name=["-n", "--length"])] = Field(
+    n: Annotated[Count | None, Parameter(name=["-n", "--length"])] = Field(
         default=None, description="output length in tokens for the share"
     )
-    need: Annotated[int | None, Parameter(name=["--need"])] = Field(
+    need: Annotated[Count | None, Parameter(name=["--need"])] = Field(
         default=None,
-        ge=1,
         description="output length in tokens: how many vectors does it need? without --width: which width?",
     )
     support: File | None = Field(default=None, description="file written by lmreach support")

@@ -43,7 +43,7 @@ class CellsConfig(Settings):
         default=None,
         description="argmax (what decoding takes; default) or nearest-row (as published)",
     )
-    rare: int | None = Field(
+    rare: Count | None = Field(
         default=None,
         description="tokens to draw from each distribution for E ln share, rare cells included",
     )

@@ -14,7 +14,7 @@ class SupportConfig(Settings):
     """Which prompts the states are those of, and how many."""
 
     load: Load = LoadConfig()
-    positions: int = Field(default=8192, description="hidden states to measure")
+    positions: Count = Field(default=8192, description="hidden states to measure")
     lengths: Annotated[tuple[Count, ...], several("--prompt-tokens")] = Field(
         default=(),
         description="prompt lengths in tokens; default: 4, 16, 64, ... to the context limit, or as far as "

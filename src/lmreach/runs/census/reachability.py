@@ -224,7 +224,7 @@ class _Job:
         facts, left = model.facts, answer.verdict == "not found"
         return ReachabilityResults.from_object(
             answer.written(),
-            model=Model.from_object(facts),
+            model=Model.from_object(model.current_facts),
             config=public(config, facts.name),
             certificate=certificate,
             not_done=(NotDone(what="the search", why=answer.reason),) if left else (),

@@ -53,6 +53,9 @@ class Shares(Result):
         States whose winner float32 could not decide.
     hit_mean_log_share
         Mean ln share of the cells that were hit, in nats.
+    held_out
+        Whether cells were ranked by one half of the states and measured with the other; False in older
+        records, which did both with the same states.
     """
 
     measure: str
@@ -77,6 +80,7 @@ class Shares(Result):
     confidence: float
     ranks: tuple[RankedShare, ...]
     largest: tuple[CellShare, ...]
+    held_out: bool = False
 
 
 class RareToken(Interval):

@@ -26,12 +26,15 @@ def rank_figure(shares: Shares) -> Figure | None:
         f"Share of the cell of each rank on logarithmic axes, from {points[0]['share']:.2g} for the largest"
         f" cell to {points[-1]['share']:.2g} at rank {points[-1]['rank']:,} of {int(cells):,}."
     )
+    states = f"{samples:,} states ({shares.measure_words})"
     caption = (
-        f"Cells in order of their hits in one half of {samples:,} states ({shares.measure_words}),"
-        " in bands of ranks; dots are mean shares in a band from the other half, bars their 95 % intervals,"
-        " so no cell is shown large for being lucky. A cell without a hit lies below the dashed line, it has"
-        " no share of zero."
+        f"Cells in order of their hits in one half of {states}, in bands of ranks; dots are mean shares in a"
+        " band from the other half, bars their 95 % intervals, so no cell is shown large for being lucky."
+        if shares.held_out
+        else f"Cells in order of their hits in {states}; dots are their shares in the same states, bars 95 %"
+        " intervals, so the lucky ones are shown larger than they are."
     )
+    caption += " A cell without a hit lies below the dashed line, it has no share of zero."
     wide = _chart(points, float(cells), float(limit), *_WIDE)
     narrow = _chart(points, float(cells), float(limit), *_NARROW)
     return Figure("ranks", "Share of decoder cells by rank", description, caption, wide, narrow)

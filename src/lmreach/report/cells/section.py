@@ -131,7 +131,12 @@ def _largest(shares: Shares) -> Table:
         Column("Interval", level),
         Column("Share times V", "1: as if all were alike"),
     )
-    source = f"{shares.samples:,} states, {shares.measure_words}; {shares.convention} cells."
+    how = (
+        "picked by one half of the states, measured with the other"
+        if shares.held_out
+        else "picked and measured by the same states, so a little too large"
+    )
+    source = f"{shares.samples:,} states, {shares.measure_words}; {shares.convention} cells, {how}."
     return Table("cells-largest", "The largest cells", source, columns, rows)
 
 

@@ -175,6 +175,7 @@ def shares_record(
         decided_in_float64=counted.close,
         hit_mean_log_share=hit_cells(counted.counts).mean_log_share,
         largest=[] if top is None else [_large_cell(model, decoder, top, i) for i in top.cells.tolist()],
+        held_out=True,
     )
 
 

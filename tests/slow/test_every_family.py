@@ -1,10 +1,14 @@
 """Every family that transformers builds small, through the command line: works, or one line says why.
 
+Each has a study of 20 seconds, or of what ``LMREACH_FAMILY_BUDGET`` says (5s): all of them then take half an
+hour rather than two.
+
 What is refused, and by which check, is written down here: a family of a later release that is refused, or one
 that no longer is, is seen.
 """
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -19,6 +23,8 @@ from tests.models.common import random_vectors
 from tests.models.every_family import FAMILIES, build
 
 pytestmark = pytest.mark.slow
+
+BUDGET = os.environ.get("LMREACH_FAMILY_BUDGET", "20s")
 
 NOT_BUILT = {
     "dbrx": "its attention config lacks rope_theta",
@@ -77,7 +83,7 @@ def test_it_is_measured_or_refused_in_one_line(family, tmp_path, capsys):
         ("bounds", str(folder)),
         ("cells", str(folder), "--measure", "empirical", "--samples", "1000"),
         ("cram", str(folder), "-m", "2", "--strings", "1", "--max-steps", "10", "--out", str(tmp_path / "c")),
-        ("study", str(folder), "--budget", "20s", "--out", str(tmp_path / "s")),
+        ("study", str(folder), "--budget", BUDGET, "--out", str(tmp_path / "s")),
     )
     for words in commands:
         code, line = run(capsys, *words)

@@ -23,9 +23,9 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from benchmarks.formats_record import Asked, Record, append, read
 from torch import Tensor
 
+from benchmarks.formats_record import Asked, Record, append, read
 from lmreach.config import OptimiserConfig
 from lmreach.config.targets import TargetKind
 from lmreach.engine.keys import key_seed

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from benchmarks.truth_record import Truth, chance_of_any
 
+from benchmarks.truth_record import Truth, chance_of_any
 from lmreach.config import OptimiserConfig
 from lmreach.experiments.cells.decoder import decoder_of
 from lmreach.experiments.cells.shares import count_cells

@@ -8,6 +8,7 @@ from pydantic import Field
 from lmreach.results.base import Interval, Result
 from lmreach.results.shown import Shown
 from lmreach.results.study import Accessibility
+from lmreach.results.utilisation import utilisation
 
 __all__ = ["PUBLISHED", "Comparison", "ComparisonEntry", "ComparisonRow", "Difference", "LimitBeside"]
 
@@ -93,7 +94,15 @@ class ComparisonEntry(Result):
 
 
 class ComparisonRow(Result):
-    """One line of the long table: an entry at one number of vectors; a published entry has one line, no m."""
+    """One line of the long table: an entry at one number of vectors; a published entry has one line, no m.
+
+    Attributes
+    ----------
+    within
+        What the vectors were held to. Empty: nothing.
+    utilisation
+        Bits of the reached ids, n50 log2 V, over ``bits_vectors``, those that all m vectors are stored in.
+    """
 
     study: str
     origin: str
@@ -106,6 +115,9 @@ class ComparisonRow(Result):
     m: int | None
     n50: Interval
     n50_bits_per_coordinate: float | None
+    within: str
+    bits_vectors: int | None
+    utilisation: Interval
     strings: int | None
     steps: float | None
     levelling: str | None
@@ -187,26 +199,35 @@ def _row(entry: ComparisonEntry, condition: Accessibility | None) -> ComparisonR
         for premise in ("hidden", "input", "format", "ball")
         for kind, value in _limit(getattr(entry, premise))
     }
-    told: dict[str, Interval | str | float | None]
+    told: dict[str, Interval | str | float | None] = {
+        "within": "",
+        "bits_vectors": None,
+        "utilisation": _NONE,
+    }
     if condition is None:
-        told = {"m": None, "n50": _NONE, "strings": None, "steps": entry.steps, "levelling": None}
-        bits = None
+        told |= {"m": None, "n50": _NONE, "strings": None, "steps": entry.steps, "levelling": None}
+        carried = None
     else:
         counted = condition.trials or condition.finished
         steps = condition.steps / counted if counted else None
-        told = {
+        if entry.vocab is not None:
+            bits = condition.bits_vectors
+            told["utilisation"] = utilisation(condition.n50, vocab=entry.vocab, bits=bits)
+        told |= {
             "m": condition.m,
+            "within": condition.within,
+            "bits_vectors": condition.bits_vectors,
             "n50": condition.n50,
             "strings": condition.finished,
             "steps": steps,
             "levelling": condition.levelling,
         }
-        bits = condition.bits_per_coordinate
+        carried = condition.bits_per_coordinate
     return ComparisonRow.from_object(
         entry,
         **told,
         **beside,
-        n50_bits_per_coordinate=bits,
+        n50_bits_per_coordinate=carried,
         slope_bits_per_coordinate=entry.bits_per_coordinate,
     )
 

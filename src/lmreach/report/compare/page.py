@@ -34,6 +34,7 @@ def comparison_page(compared: Comparison) -> str:
             entries=by_entry(compared),
             conditions=by_condition(compared),
             growth=[Drawn.of(one) for one in figures.growth_figures(compared)],
+            stored=[Drawn.of(one) for one in figures.stored_figures(compared)],
             widths=None if across is None else Drawn.of(across),
             curves=[Drawn.of(one) for one in figures.curve_figures(compared)],
             markdown=_lines(table_text(compared, "markdown")),

@@ -1,11 +1,12 @@
 """The tables of a comparison: a line per study and target kind, a line per number of vectors, differences."""
 
-from lmreach.report.kit.format import NOT_KNOWN, interval, number
+from lmreach.report.kit.format import NOT_KNOWN, hundredths, interval, number
 from lmreach.report.kit.table import Cell, Column, Row, Table
 from lmreach.report.study.words import n50_cell
 from lmreach.results.base import Interval
 from lmreach.results.compare import PUBLISHED, Comparison, ComparisonEntry, Difference, LimitBeside
 from lmreach.results.study import Accessibility
+from lmreach.results.utilisation import utilisation
 
 __all__ = ["by_condition", "by_entry", "grouped"]
 
@@ -60,6 +61,8 @@ def by_condition(compared: Comparison) -> Table:
         Column("n50", "tokens"),
         Column("n50 / m", "tokens per vector"),
         Column("Bits", "per coordinate"),
+        Column("Held to", numeric=False),
+        Column("Utilisation", "bits of ids / bits stored"),
         Column("Strings", "finished"),
         Column("Still growing", "of these"),
         Column("Steps", "per string"),
@@ -67,8 +70,9 @@ def by_condition(compared: Comparison) -> Table:
     )
     rows = tuple(_condition(entry, one) for entry in compared.measured for one in entry.conditions)
     source = (
-        "n50 with its 95 % interval. Still growing: strings that grew in the last tenth of their steps. "
-        "More steps: whether twice the steps still moved n50 by more than half of its interval."
+        "n50 with its 95 % interval. Utilisation: n50 log2 V over the bits that the vectors are stored in. "
+        "Still growing: strings that grew in the last tenth of their steps. More steps: whether twice the "
+        "steps still moved n50 by more than half of its interval."
     )
     return Table("conditions", "Every number of vectors", source, columns, rows)
 
@@ -81,12 +85,23 @@ def _condition(entry: ComparisonEntry, one: Accessibility) -> Row:
         _n50(one, with_m=False),
         Cell(number(one.tokens_per_vector)),
         Cell(number(one.bits_per_coordinate)),
+        Cell(one.within or "any float32", f"{number(one.bits_vectors)} bits"),
+        _share(entry, one),
         Cell(number(one.finished)),
         Cell(number(one.still_growing)),
         Cell(_steps(one.steps / counted if counted else None)),
         Cell(one.levelling or NOT_KNOWN),
     )
     return Row(cells)
+
+
+def _share(entry: ComparisonEntry, one: Accessibility) -> Cell:
+    assert entry.vocab is not None, "a measured entry knows its vocabulary"
+    used = utilisation(one.n50, vocab=entry.vocab, bits=one.bits_vectors)
+    if used.value is None:
+        return Cell(NOT_KNOWN, one.n50.verdict.replace("_", " "))
+    ends = [None if end is None else 100 * end for end in (used.low, used.high)]
+    return Cell(hundredths(used.value), f"{interval(*ends, 2)}" + (" %" if None not in ends else ""))
 
 
 def _name(entry: ComparisonEntry) -> Cell:

@@ -74,9 +74,22 @@ def _folder(run: Run) -> str:
     return path.name if path.is_dir() or path.name != "results.json" else path.parent.name
 
 
+def _within(study: StudyResults) -> str:
+    """Return what the vectors of a study were held to; empty: nothing."""
+    return study.accessibility[0].within
+
+
 def _names(studies: Sequence[tuple[str, StudyResults]]) -> list[str]:
-    """Name each study by its model; with its folder, then with a number, where that names two."""
+    """Name each study by its model; where that names two, by its set, folder or number too."""
     names = [one.model.name for _, one in studies]
+    sets = {
+        name: {_within(one) for other, (_, one) in zip(names, studies, strict=True) if other == name}
+        for name in names
+    }
+    names = [
+        f"{name} within {_within(one) or 'any float32'}" if len(sets[name]) > 1 else name
+        for name, (_, one) in zip(names, studies, strict=True)
+    ]
     shared = Counter(names)
     names = [
         f"{name} ({folder})" if shared[name] > 1 and folder else name

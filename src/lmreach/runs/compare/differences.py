@@ -13,7 +13,7 @@ Studies = Mapping[str, StudyResults]
 Entries = Sequence[ComparisonEntry]
 
 # Settings that say how much is run or where, and leave the outcome of a string as it is.
-_HARMLESS = {"seed", "batch_size", "strings", "max_steps", "protocol"}
+_HARMLESS = {"seed", "batch_size", "strings", "max_steps", "protocol", "within"}
 _NOT_RECORDED = "not recorded"
 # Mean steps within this factor are the same number: strings that end early spend fewer.
 _SAME_STEPS = 1.1
@@ -36,6 +36,7 @@ def differences(studies: Studies, entries: Entries) -> tuple[Difference, ...]:
         _differing("targets", _by_study(entries, lambda one: one.target), _TARGETS),
         *_files(studies),
         _cut_short(entries),
+        _differing("what vectors are held to", _by_study(entries, _sets), _WITHIN),
         _differing("settings of the search", _settings(studies), _SETTINGS),
         _differing("format behind eps", _limit_dtypes(studies), _FORMAT),
         _differing("numbers of vectors", _by_study(entries, _counts), _COUNTS, serious=False),
@@ -59,6 +60,10 @@ _TARGETS = (
     "random tokens."
 )
 _SETTINGS = "The search was set differently, which moves n50."
+_WITHIN = (
+    "The vectors were held to different sets, so these are measurements of different premises: compare each "
+    "with the limit of its own set."
+)
 _FORMAT = "The limits use the roundoff of different formats, so they are limits of different precision."
 _COUNTS = "Slopes are fitted over different numbers of vectors m; where growth bends, so do they."
 _DTYPE = "Weights were computed in different formats; this moves n50 little, if at all."
@@ -88,6 +93,11 @@ def _by_study(entries: Entries, told: Callable[[ComparisonEntry], str]) -> dict[
 
 def _counts(entry: ComparisonEntry) -> str:
     return ", ".join(map(str, entry.m))
+
+
+def _sets(entry: ComparisonEntry) -> str:
+    sets = dict.fromkeys(one.within or "any float32" for one in entry.conditions)
+    return ", ".join(sets) or "any float32"
 
 
 def _vocabulary(entry: ComparisonEntry) -> str:

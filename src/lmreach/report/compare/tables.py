@@ -100,8 +100,9 @@ def _share(entry: ComparisonEntry, one: Accessibility) -> Cell:
     used = utilisation(one.n50, vocab=entry.vocab, bits=one.bits_vectors)
     if used.value is None:
         return Cell(NOT_KNOWN, one.n50.verdict.replace("_", " "))
-    ends = [None if end is None else 100 * end for end in (used.low, used.high)]
-    return Cell(hundredths(used.value), f"{interval(*ends, 2)}" + (" %" if None not in ends else ""))
+    low, high = (None if end is None else 100 * end for end in (used.low, used.high))
+    told = interval(low, high, 2)
+    return Cell(hundredths(used.value), told if None in (low, high) else f"{told} %")
 
 
 def _name(entry: ComparisonEntry) -> Cell:

@@ -61,28 +61,8 @@ def census(
     if missing is not None:
         check_place(Path(missing), remedy="choose another place for --missing")
     if is_reachable is not None:
-        from lmreach.config.given import configure
-        from lmreach.engine.provenance import command_line
-        from lmreach.runs.census.reachability import reachability
-
-        both = {"load", "m", "bos", "seed", "budget_s"}
-        shared = {name: getattr(config, name) for name in config.model_fields_set & both}
-        asked = configure(ReachableConfig, None, {**shared, "runs": runs})
-        return _search(
-            lambda progress, stop: reachability(
-                model,
-                is_reachable,
-                asked,
-                out=out,
-                save=True,
-                fresh=fresh,
-                command=command_line(),
-                progress=progress,
-                stop=stop,
-            ),
-            json=json,
-            silent=quiet or no_progress,
-        )
+        asked = _question(config, runs)
+        return _ask(model, is_reachable, asked, out=out, fresh=fresh, json=json, silent=quiet or no_progress)
     from lmreach.cli import BEGUN
     from lmreach.engine.provenance import command_line
     from lmreach.runs.census.call import census as run_census
@@ -129,6 +109,38 @@ def search_on(folder: Path, budget_s: float | None, *, json: bool, silent: bool)
 
     return _search(
         lambda progress, stop: resume_reachability(folder, budget_s=budget_s, progress=progress, stop=stop),
+        json=json,
+        silent=silent,
+    )
+
+
+def _question(config: CensusConfig, runs: tuple[str, ...]) -> ReachableConfig:
+    """Return the settings that both kinds of question have, where they were given."""
+    from lmreach.config.given import configure
+
+    both = {"load", "m", "bos", "seed", "budget_s"}
+    shared = {name: getattr(config, name) for name in config.model_fields_set & both}
+    return configure(ReachableConfig, None, {**shared, "runs": runs})
+
+
+def _ask(
+    model: str, text: str, asked: ReachableConfig, *, out: str | None, fresh: bool, json: bool, silent: bool
+) -> int:
+    from lmreach.engine.provenance import command_line
+    from lmreach.runs.census.reachability import reachability
+
+    return _search(
+        lambda progress, stop: reachability(
+            model,
+            text,
+            asked,
+            out=out,
+            save=True,
+            fresh=fresh,
+            command=command_line(),
+            progress=progress,
+            stop=stop,
+        ),
         json=json,
         silent=silent,
     )

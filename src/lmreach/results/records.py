@@ -17,7 +17,7 @@ from lmreach.results.upgrade import grid_parts
 __all__ = [
     "AnswerRecord",
     "BlockRecord",
-    "Claimed",
+    "Certified",
     "CopyRecord",
     "CrammedRecord",
     "GridRecord",
@@ -49,14 +49,14 @@ class Record(Result):
         return {name: everything[name] for name in self.model_fields_set - {"key", "cell"}}
 
 
-class Claimed(Record):
+class Certified(Record):
     """Ids, and how many of them are shown to come out by a certificate."""
 
     ids: tuple[int, ...] = ()
     reach: int = 0
 
 
-class Trial(Claimed):
+class Trial(Certified):
     """One string of a study, or one string at a single length; None: the protocol has no use for it.
 
     Attributes
@@ -134,7 +134,7 @@ class BlockRecord(Record):
     seconds: float
 
 
-class AnswerRecord(Answer, Claimed):
+class AnswerRecord(Answer, Certified):
     """The answer to whether a text can be produced."""
 
 

@@ -23,7 +23,7 @@ def walk(model, ids, index: list[int], *, m: int, config: OptimiserConfig) -> to
     """Return the vectors of some strings after each of 12 steps in float64, shape (strings, steps, m, d)."""
     exact = twin(model, torch.float64)
     starts = [np.random.default_rng(i) for i in index]
-    run = engine._Run(exact, exact, ids[index], m, config, starts, None)
+    run = engine._Shared(exact, exact, ids[index], m, config, starts, None)
     rows = run.fill(None, deque(range(len(index))), len(index))
     seen = []
     for _ in range(STEPS):

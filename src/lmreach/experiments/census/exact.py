@@ -19,7 +19,7 @@ from jaxtyping import Float
 from lmreach.config import Bos
 from lmreach.errors import InputError, problem
 from lmreach.experiments.census.count import Distinct, LengthCounts, Packing, measure
-from lmreach.experiments.census.decode import decode_block, settle
+from lmreach.experiments.census.decode import Block, decode_block, settle
 from lmreach.experiments.census.grid import Grid
 from lmreach.experiments.census.missing import Missing, Present, find_missing
 from lmreach.experiments.census.sketch import Estimate, Sketches
@@ -167,11 +167,9 @@ def census_grid(
     tied = close = settled = 0
     with Distinct(packing, memory_rows=memory_rows, folder=folder) as distinct:
         for start in range(0, grid.prompts, _BLOCK):
-            vectors = _full(torch.from_numpy(grid.block(start, _BLOCK)))
             rows = min(_BLOCK, grid.prompts - start)
-            block = decode_block(model, vectors.to(model.device), n, bos=bos)
-            block.close[rows:] = block.tied[rows:] = False
-            settled += settle(model, vectors, block, n, _SETTLED_PER_BLOCK, bos)
+            block, again = _decoded(model, grid, start, rows, n, bos)
+            settled += again
             tied, close = tied + int(block.tied.sum()), close + int(block.close.sum())
             (sketches or distinct).add(block.ids[:rows])
             if present is not None:
@@ -195,6 +193,14 @@ def census_grid(
         missing=None if present is None else find_missing(present, missing),
         seconds=time.monotonic() - begun,
     )
+
+
+def _decoded(model: LoadedModel, grid: Grid, start: int, rows: int, n: int, bos: Bos) -> tuple[Block, int]:
+    """Return what the prompts from ``start`` on give, and how many of them were decoded again one by one."""
+    vectors = _full(torch.from_numpy(grid.block(start, _BLOCK)))
+    block = decode_block(model, vectors.to(model.device), n, bos=bos)
+    block.close[rows:] = block.tied[rows:] = False
+    return block, settle(model, vectors, block, n, _SETTLED_PER_BLOCK, bos)
 
 
 def _full(vectors: Float[torch.Tensor, "rows m d"]) -> Float[torch.Tensor, "block m d"]:

@@ -118,7 +118,7 @@ def train(
     OutputError
         If the folder holds a checkpoint of other settings, or cannot be written.
     """
-    run = _Run(config, folder, progress or Silent())
+    run = _Training(config, folder, progress or Silent())
     run.resume()
     stopped = False
     while not run.state.ended:
@@ -131,7 +131,7 @@ def train(
     return run.result(stopped)
 
 
-class _Run:
+class _Training:
     """One training, held together by its settings."""
 
     def __init__(self, config: CopyTrainConfig, folder: Path, progress: Progress) -> None:

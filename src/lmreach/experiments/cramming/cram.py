@@ -210,36 +210,11 @@ def cram(
     check_lengths(model, m, n, config)
     if len(generators) != strings:
         raise InputError(problem(f"{strings} generators", f"{len(generators)}", "pass one per string"))
-    run = _Run(
+    run = _Shared(
         model, search or model, targets, m, config, generators, on_result, over=lambda: stop() or cut()
     )
-    waiting = deque(range(strings))
-    rows = run.fill(None, waiting, batch_size)
-    while rows is not None and not stop():
-        if cut():
-            run.cut(rows)
-            break
-        positions = _whole_step(run, rows, abandon)
-        if positions is None:
-            run.cut(rows)
-            break
-        if on_step is not None:
-            on_step(StepReport(rows.count, positions, int(rows.steps.max()), run.prefixes(), rows.loss))
-        keep = run.harvest(rows, waiting)
-        if not bool(keep.all()):
-            rows = run.fill(rows.select(keep) if bool(keep.any()) else None, waiting, batch_size)
+    run.to_the_end(deque(range(strings)), batch_size, on_step, stop, cut, abandon)
     return sorted(run.finished, key=lambda result: result.index)
-
-
-def _whole_step(run: "_Run", rows: Rows, abandon: Callable[[], bool]) -> int | None:
-    """Return the positions of a step; None where it was given up, which leaves the rows as they were."""
-    try:
-        with stoppable(abandon):
-            return run.step(rows)
-    except PassStopped:
-        if not abandon():  # somebody else's limit
-            raise
-        return None
 
 
 def check_settings(config: CramSettings) -> None:
@@ -249,7 +224,7 @@ def check_settings(config: CramSettings) -> None:
         raise InputError(problem("an OptimiserConfig", f"a {type(config).__name__}", remedy))
 
 
-class _Run:
+class _Shared:
     """The state that the rows of one call share: model, targets, real inputs, and what has finished."""
 
     def __init__(
@@ -284,6 +259,38 @@ class _Run:
         self._frame = frame_of(model, config.bos, config.prefix, config.suffix)
         many = model.facts.rows >= FROM_ROWS and model.device.type == "cpu"
         self._competitors = Competitors() if many else None
+
+    def to_the_end(
+        self,
+        waiting: deque[int],
+        batch_size: int,
+        on_step: Callable[[StepReport], None] | None,
+        stop: Callable[[], bool],
+        cut: Callable[[], bool],
+        abandon: Callable[[], bool],
+    ) -> None:
+        """Step rows until every waiting string has finished, or one of these says that time is up."""
+        rows = self.fill(None, waiting, batch_size)
+        while rows is not None and not stop():
+            positions = None if cut() else self._whole_step(rows, abandon)
+            if positions is None:
+                self.cut(rows)
+                break
+            if on_step is not None:
+                on_step(StepReport(rows.count, positions, int(rows.steps.max()), self.prefixes(), rows.loss))
+            keep = self.harvest(rows, waiting)
+            if not bool(keep.all()):
+                rows = self.fill(rows.select(keep) if bool(keep.any()) else None, waiting, batch_size)
+
+    def _whole_step(self, rows: Rows, abandon: Callable[[], bool]) -> int | None:
+        """Return the positions of a step; None where it was given up, which leaves the rows as they were."""
+        try:
+            with stoppable(abandon):
+                return self.step(rows)
+        except PassStopped:
+            if not abandon():  # somebody else's limit
+                raise
+            return None
 
     def fill(self, rows: Rows | None, waiting: deque[int], batch_size: int) -> Rows | None:
         """Let waiting strings take the free places."""

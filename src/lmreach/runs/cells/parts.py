@@ -40,6 +40,7 @@ from lmreach.results.cells import (
     Unreachable,
 )
 from lmreach.runs.model_limits import model_limits
+from lmreach.stats import refined
 from lmreach.stats.refined import cell_limit, draw_unigram, hit_cells, mean_log_share, slope_ratio
 from lmreach.stats.shares import Largest, cell_shares
 
@@ -242,16 +243,7 @@ def rare_record(
         draws_per_source=tokens,
         limit_dtype=limit_dtype,
         tokens=tuple(_rare_token(model, one) for one in found.tokens),
-        means=tuple(
-            MeanLogShare.from_object(
-                mean,
-                limits={
-                    limit: CellLimit.from_object(cell_limit(packing, mean))
-                    for limit, packing in packings.items()
-                },
-            )
-            for mean in means.values()
-        ),
+        means=tuple(_with_limits(mean, packings) for mean in means.values()),
         ratios=tuple(
             SlopeRatio.from_object(slope_ratio(means[name], means["uniform"]))
             for name in means
@@ -259,6 +251,11 @@ def rare_record(
         ),
         seconds=round(found.seconds, 3),
     )
+
+
+def _with_limits(mean: refined.MeanLogShare, packings: Mapping[str, float]) -> MeanLogShare:
+    limits = {name: CellLimit.from_object(cell_limit(packing, mean)) for name, packing in packings.items()}
+    return MeanLogShare.from_object(mean, limits=limits)
 
 
 def _rare_token(model: LoadedModel, one: TokenShare) -> RareToken:

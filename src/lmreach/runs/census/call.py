@@ -7,11 +7,10 @@ from typing import Any
 from lmreach.config import CensusConfig
 from lmreach.config.given import configure
 from lmreach.models.load import ModelLike, Tokenizer
-from lmreach.progress import Progress, watching
+from lmreach.progress import Progress
 from lmreach.results.census import CensusResults
-from lmreach.results.file import open_results
 from lmreach.runs.census.run import run_census
-from lmreach.runs.subject import subject
+from lmreach.runs.subject import carried_out, subject
 
 __all__ = ["census"]
 
@@ -61,17 +60,15 @@ def census(
     asked = configure(CensusConfig, config, settings)
     name, loaded = subject(model, asked.load, tokenizer)
     asked = asked.model_copy(update={"model": name})
-    with watching(progress) as watched:
-        end = run_census(
-            asked,
-            None if out is None else Path(out),
-            command=command,
-            progress=watched,
-            stop=stop,
-            fresh=fresh,
-            model=loaded,
-            begun=begun,
-        )
-    found = open_results(end.folder)
-    assert isinstance(found, CensusResults)
-    return found
+    return carried_out(
+        CensusResults,
+        run_census,
+        asked,
+        out,
+        progress,
+        command=command,
+        stop=stop,
+        fresh=fresh,
+        model=loaded,
+        begun=begun,
+    )

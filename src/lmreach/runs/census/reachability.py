@@ -83,12 +83,12 @@ def reachability(
     name = str(model) if isinstance(model, str | Path) else name
     asked = configure(ReachableConfig, config, settings).model_copy(update={"model": name, "text": text})
     with watching(progress) as watched:
-        job = _Job(model, tokenizer, asked, command, watched, stop)
+        job = _Question(model, tokenizer, asked, command, watched, stop)
         return _ask(job, asked, None if out is None else Path(out), save=save, fresh=fresh)
 
 
 def _ask(
-    job: "_Job", asked: ReachableConfig, place: Path | None, *, save: bool, fresh: bool
+    job: "_Question", asked: ReachableConfig, place: Path | None, *, save: bool, fresh: bool
 ) -> ReachabilityResults:
     if place is None and not fresh:
         loaded = job.load()
@@ -136,7 +136,7 @@ def resume_reachability(
     return reachability(config.model, config.text, config, out=run, progress=progress, stop=stop)
 
 
-class _Job:
+class _Question:
     """One question to one model."""
 
     def __init__(

@@ -100,7 +100,7 @@ def run_census(
         store = written.bind(
             facts.name, facts.fingerprint, settings_of(model.model), command=command, note=watched.note
         )
-        run = _Run(config, model, store, watched, clock.over)
+        run = _Counting(config, model, store, watched, clock.over)
         found = Census(grids=tuple(run.grids(grids)), tokens=tuple(run.tokens(plans)))
         results = _results(config, model, found, run, written.envelope)
         render(results, written.folder / "report.html")
@@ -173,7 +173,7 @@ def census_section(
 
 
 @dataclass(slots=True)
-class _Run:
+class _Counting:
     """One run: what it works with, and what it says while it works."""
 
     config: CensusConfig
@@ -301,7 +301,7 @@ def _plans(config: CensusConfig, model: LoadedModel) -> list[TokenPlan]:
 
 
 def _results(
-    config: CensusConfig, model: LoadedModel, found: Census, run: _Run, envelope: Envelope
+    config: CensusConfig, model: LoadedModel, found: Census, run: _Counting, envelope: Envelope
 ) -> CensusResults:
     spent = sum(one.seconds for one in found.grids) + sum(one.seconds for one in found.tokens)
     return CensusResults(

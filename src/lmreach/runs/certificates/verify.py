@@ -26,7 +26,7 @@ from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.progress import Progress, Silent
 from lmreach.results.certificates import Quantised, Verdict
-from lmreach.results.records import Claimed
+from lmreach.results.records import Certified
 from lmreach.results.upgrade import read_search
 from lmreach.runs.certificates.certificate import WITH_CERTIFICATES
 from lmreach.runs.certificates.stored import read_certificate
@@ -140,7 +140,7 @@ def quantised_summary(verdicts: Sequence[Verdict]) -> tuple[Quantised, ...]:
 
 def _claims(store: Store) -> Iterator[_Claim]:
     digests = store.proofs()
-    for trial in store.trials(Claimed):
+    for trial in store.trials(Certified):
         if not trial.reach:
             continue
         key, claimed = trial.key, list(trial.ids[: trial.reach])

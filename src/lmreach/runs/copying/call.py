@@ -7,11 +7,10 @@ from typing import Any
 from lmreach.config import CopyConfig, CopyTrainConfig
 from lmreach.config.given import configure
 from lmreach.models.load import ModelLike, Tokenizer
-from lmreach.progress import Progress, watching
+from lmreach.progress import Progress
 from lmreach.results.copying import CopyResults
-from lmreach.results.file import open_results
 from lmreach.runs.copying.run import run_copying
-from lmreach.runs.subject import subject
+from lmreach.runs.subject import carried_out, subject
 
 __all__ = ["copy"]
 
@@ -66,17 +65,15 @@ def copy(
     elif config is None and given.get("train") is None and given.get("model") is None:
         given["train"] = CopyTrainConfig.preset("quick")
     asked = configure(CopyConfig, config, given)
-    with watching(progress) as watched:
-        end = run_copying(
-            asked,
-            None if out is None else Path(out),
-            command=command,
-            progress=watched,
-            stop=stop,
-            fresh=fresh,
-            model=loaded,
-            begun=begun,
-        )
-    found = open_results(end.folder)
-    assert isinstance(found, CopyResults)
-    return found
+    return carried_out(
+        CopyResults,
+        run_copying,
+        asked,
+        out,
+        progress,
+        command=command,
+        stop=stop,
+        fresh=fresh,
+        model=loaded,
+        begun=begun,
+    )

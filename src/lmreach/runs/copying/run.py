@@ -103,7 +103,7 @@ def run_copying(
             name, fingerprint = loaded.facts.name, loaded.facts.fingerprint
             settings = settings_of(loaded.model)
         store = written.bind(without_path(name), fingerprint, settings, command=command, note=watched.note)
-        run = _Run(config, store, written.envelope, watched, clock.over)
+        run = _Copying(config, store, written.envelope, watched, clock.over)
         results = run.whole(loaded)
         render(results, written.folder / "report.html")
         left = [Left(what, why, run.stopped) for what, why in run.left]
@@ -183,7 +183,7 @@ def copy_section(
 
 
 @dataclass(slots=True)
-class _Run:
+class _Copying:
     """One run: what it works with, and what it leaves out."""
 
     config: CopyConfig

@@ -7,11 +7,10 @@ from typing import Any
 from lmreach.config import CramRunConfig, StudyConfig
 from lmreach.config.given import configure
 from lmreach.models.load import ModelLike, Tokenizer
-from lmreach.progress import Progress, watching
-from lmreach.results.file import open_results
+from lmreach.progress import Progress
 from lmreach.results.study import StudyResults
 from lmreach.runs.study.run import run_study
-from lmreach.runs.subject import subject
+from lmreach.runs.subject import carried_out, subject
 
 __all__ = ["cram", "study"]
 
@@ -66,20 +65,18 @@ def study(
     asked = configure(StudyConfig, config, settings)
     name, loaded = subject(model, asked.load, tokenizer)
     asked = asked.model_copy(update={"model": name})
-    with watching(progress) as watched:
-        end = run_study(
-            asked,
-            None if out is None else Path(out),
-            command=command,
-            progress=watched,
-            stop=stop,
-            fresh=fresh,
-            model=loaded,
-            begun=begun,
-        )
-    found = open_results(end.folder)
-    assert isinstance(found, StudyResults)
-    return found
+    return carried_out(
+        StudyResults,
+        run_study,
+        asked,
+        out,
+        progress,
+        command=command,
+        stop=stop,
+        fresh=fresh,
+        model=loaded,
+        begun=begun,
+    )
 
 
 def cram(

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from lmreach.engine.store import Store
 from lmreach.errors import OutputError
-from lmreach.results.records import Claimed
+from lmreach.results.records import Certified
 from lmreach.runs.certificates.stored import read_certificate
 
 Vector = Float[np.ndarray, " d"]
@@ -32,7 +32,7 @@ class Extent:
 
 
 def extents(
-    store: Store, trials: Iterable[Claimed], *, input_rms: float, box: tuple[Vector, Vector]
+    store: Store, trials: Iterable[Certified], *, input_rms: float, box: tuple[Vector, Vector]
 ) -> dict[str, Extent]:
     """Return the extent of every trial that has a readable certificate, by key.
 

@@ -11,6 +11,7 @@ from lmreach.config.training import CopyTrainConfig
 from lmreach.engine.store import Store
 from lmreach.errors import InputError, OutputError
 from lmreach.models.load import load
+from lmreach.results.records import CopyRecord
 from lmreach.runs.copying import run as copying
 from lmreach.runs.copying.results import fall_lengths, fit_of, layout_parts, mistake_parts
 from lmreach.runs.copying.run import CopyConfig, copy_section, resume_copying, run_copying
@@ -61,7 +62,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(config: CopyConfig, tmp_path: Pat
         assert run_copying(config, parts, stop=After(questions)).interrupted or config is AS_IT_IS
     half = json.loads((parts / "results.json").read_text())
     assert half["provenance"]["interrupted"] == bool(
-        [x for x in half["not_done"] if "interrupted" in x["why"]]
+        [x for x in half["not_done"] if "stopped before it" in x["why"]]
     )
     assert not resume_copying(parts).interrupted
     assert measured(parts) == measured(whole)
@@ -202,10 +203,11 @@ def test_a_study_asks_for_copies_if_told_to(
         assert any(one["what"] == "copying in context" for one in results["not_done"])
 
 
-def record(layout: str, length: int, right: list[bool], mistakes: int = 0) -> dict[str, Any]:
+def record(layout: str, length: int, right: list[bool], mistakes: int = 0) -> CopyRecord:
     one = {
         "place": 1,
         "kind": "symbol",
+        "emitted": 3,
         "order": 2,
         "chance": [0.5, 0.1, 0, 0],
         "ambiguity": 2,
@@ -214,10 +216,15 @@ def record(layout: str, length: int, right: list[bool], mistakes: int = 0) -> di
         "near": [0.1, 0.2, 0.3, 0.4],
     }
     share = {"count": sum(right), "of": len(right), "share": sum(right) / len(right), "low": 0.0, "high": 1.0}
-    return {
+    whole = {
         "layout": layout,
         "length": length,
+        "decoding": "free_running",
         "prompt": length + 2,
+        "positions": 2 * length + 2,
+        "strings": len(right),
+        "seconds": 0.5,
+        "characters": share,
         "exact": share,
         "complete": share,
         "first_wrong": [None if good else 1 for good in right],
@@ -225,6 +232,7 @@ def record(layout: str, length: int, right: list[bool], mistakes: int = 0) -> di
         "of": [length] * len(right),
         "mistakes": [one] * mistakes,
     }
+    return CopyRecord.model_validate(whole)
 
 
 def test_layouts_are_compared_string_by_string() -> None:

@@ -42,6 +42,7 @@ from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import search_copy
 from lmreach.results.base import Interval
+from lmreach.results.utilisation import utilisation
 from lmreach.stats.accessibility import half_length
 
 _SOFT, _HARD = 0.5, 10.0  # slopes of the annealed staircase, first and last
@@ -166,7 +167,7 @@ def measure(
         bits=held.bits,
         limit=asked.m * held.log_count / math.log(facts.usable),
         n50=n50,
-        utilisation=Record.of_n50(n50, vocab=facts.usable, bits=asked.m * held.bits),
+        utilisation=utilisation(n50, vocab=facts.usable, bits=asked.m * held.bits),
         reaches=tuple(reach.tolist()),
         growth=tuple(one.growth for one in found),
         steps_taken=(min(one.steps for one in found), max(one.steps for one in found)),

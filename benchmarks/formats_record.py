@@ -1,6 +1,5 @@
 """What one measurement within a set of vectors was, as a line of JSON: the one writer and reader of it."""
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
@@ -109,14 +108,6 @@ class Record(Result):
     def ratio(self) -> float | None:
         """Limit over n50; None where n50 has no value."""
         return self.limit / self.n50.value if self.n50.value else None
-
-    @classmethod
-    def of_n50(cls, n50: Interval, *, vocab: int, bits: float) -> Interval:
-        """Return utilisation: n50 log2 V over so many bits, with the ends of n50."""
-        low, value, high = (
-            None if end is None else end * math.log2(vocab) / bits for end in (n50.low, n50.value, n50.high)
-        )
-        return Interval(value=value, low=low, high=high, verdict=n50.verdict, confidence=n50.confidence)
 
     @classmethod
     def parse(cls, line: str) -> Self:

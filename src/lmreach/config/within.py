@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ __all__ = ["FORMATS", "Within", "canonical", "parse_within"]
 FORMATS = ("float16", "bfloat16", "e4m3", "e5m2", "int8", "int4", "int3", "int2", "sign")
 """Number formats that coordinates can be held to."""
 
+_BETWEEN = re.compile(r"(?<!\de)\+")  # of two parts; not that of 1e+6
 _WHOLE_SCALE = ("float16", "bfloat16")  # stored as they are: these have the range, so no scale
 _WORDS = ("box", "ball", "subspace", *FORMATS)
 _EXAMPLES = "box, ball:10, subspace:64, int4, int4:vector, subspace:64+sign"
@@ -50,7 +52,7 @@ class Within:
         """The premise as it is written: every spelling of it gives this one."""
         parts = []
         if self.region is not None:
-            parts.append(self.region if self.radius is None else f"{self.region}:{self.radius:g}")
+            parts.append(self.region if self.radius is None else f"{self.region}:{_plain(self.radius)}")
         if self.free is not None:
             parts.append(f"subspace:{self.free}" + (f":{self.seed}" if self.seed else ""))
         if self.format is not None:
@@ -67,7 +69,7 @@ def parse_within(text: str) -> Within:
         An unknown word, a number that is missing or out of range, or parts that do not go together.
     """
     found = Within()
-    for part in text.strip().lower().split("+"):
+    for part in _BETWEEN.split(text.strip().lower()):
         found = _joined(found, _read_part(part.strip()), text)
     return found
 
@@ -113,6 +115,11 @@ def _read_part(part: str) -> Within:
     near = difflib.get_close_matches(word, _WORDS, n=1)
     remedy = f"did you mean {near[0]}?" if near and near[0] != word else f"write e.g. {_EXAMPLES}"
     raise InputError(problem("--within box, ball:R, subspace:K or a format", repr(part), remedy))
+
+
+def _plain(radius: float) -> str:
+    """Write a radius so that it is read back as it is; a plus sign would part it."""
+    return f"{radius:.12g}".replace("e+", "e")
 
 
 def _radius(text: str) -> float:

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from lmreach.config import OptimiserConfig
+from lmreach.config import LoadConfig, OptimiserConfig
+from lmreach.config.within import parse_within
 from lmreach.errors import InputError
 from lmreach.experiments.cramming.cram import cram
 from lmreach.experiments.cramming.frontier import block_length
 from lmreach.experiments.cramming.regions.build import describe, held_to, restore
 from lmreach.experiments.targets.draw import draw
 from lmreach.models.decode import emitted_prefix
+from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
 
 SETS = ["box", "ball:1", "subspace:16", "float16", "e4m3", "int4", "sign", "int2:vector", "subspace:32+int4"]
@@ -35,6 +37,29 @@ def test_every_result_is_a_member_and_emits_what_is_claimed(text: str, random_mo
         _, stored = restore(held.encode(torch.from_numpy(result.free)), describe(held), 2)
         assert torch.equal(stored, torch.from_numpy(result.vectors))
         assert emitted_prefix(random_model, stored, target).reach == result.reach
+
+
+@pytest.mark.parametrize("text", ["box", "ball:1", "subspace:16", "sign"])
+def test_16_bit_models_are_held_to_sets_as_well(text: str) -> None:
+    half = load("builtin:random", LoadConfig(dtype="bfloat16"))
+    config = OptimiserConfig(max_steps=8, patience=8, within=text, flips=1)
+    ids = draw(half, "self", 2, 4, seed=0).ids
+    generators = [np.random.default_rng(i) for i in range(2)]
+    results = cram(half, ids, 1, config, generators=generators, batch_size=2)
+    assert sum(result.reach for result in results) >= 1
+    for result, target in zip(results, ids, strict=True):
+        vectors = torch.from_numpy(result.vectors)
+        held_to(config, half).check(vectors)
+        assert emitted_prefix(half, vectors, target).reach == result.reach
+
+
+@pytest.mark.parametrize("text", ["", "subspace:16", "ball:1e9"])
+def test_vectors_too_long_for_a_float16_model_fail_their_trial(text: str) -> None:
+    short = load("builtin:random", LoadConfig(dtype="float16"))
+    config = OptimiserConfig(max_steps=4, patience=4, within=text, start_scale=1e7)
+    ids = draw(short, "random", 1, 3, seed=0).ids
+    (result,) = cram(short, ids, 1, config, generators=[np.random.default_rng(0)], batch_size=1)
+    assert (result.outcome, result.reach) == ("non_finite", 0)
 
 
 def test_the_local_search_adds_and_never_takes_away(random_model: LoadedModel) -> None:
@@ -64,5 +89,9 @@ def test_a_premise_has_one_spelling_in_a_config() -> None:
     assert OptimiserConfig(within=" INT4 ").within == "int4"
     assert OptimiserConfig(within="none").within == ""
     assert OptimiserConfig(within="ball:10.0").within == "ball:10"
+    for radius in ("1e7", "1e+7", "10000000", "1234567.5", "1e30", "0.00001"):
+        spelt = OptimiserConfig(within=f"ball:{radius}").within
+        assert OptimiserConfig(within=spelt).within == spelt
+        assert parse_within(spelt).radius == float(radius)
     with pytest.raises(InputError, match="did you mean"):
         OptimiserConfig(within="int5")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lmreach.config.within import FORMATS, Within, parse_within
 from lmreach.errors import InputError
-from lmreach.experiments.cramming.regions.areas import Ball, SignBasis
+from lmreach.experiments.cramming.regions.areas import Ball, SignBasis, Subspace
 from lmreach.experiments.cramming.regions.base import VectorSet
 from lmreach.experiments.cramming.regions.build import build, describe, restore
 from lmreach.experiments.cramming.regions.grid import Grid, positive_scales
@@ -79,6 +79,16 @@ class TestEverySet:
             held.check(beyond)
         beyond[1, 2] = float("nan")
         with pytest.raises(InputError, match="vector 1"):
+            held.check(beyond)
+
+    def test_a_finite_coordinate_outside_is_named(self, held: VectorSet) -> None:
+        beyond = held.point(held.settle(free_vectors(held, spread=0.5)))
+        beyond[1, 2] = 3.0e38
+        if isinstance(held, Subspace) and held.free == held.width:
+            assert held.outside(beyond) is None, "as many signs as coordinates span the whole space"
+            return
+        place = "vector 1" if isinstance(held, Ball) else "vector 1, coordinate"
+        with pytest.raises(InputError, match=f"within .* at {place}"):
             held.check(beyond)
 
     def test_a_start_can_be_gone_on_from(self, held: VectorSet, random_model: LoadedModel) -> None:

@@ -1,29 +1,63 @@
-"""The page in a real browser: nothing loaded, nothing overflowing, everything visible."""
+"""The pages in a real browser: nothing loaded, nothing overflowing, everything visible, read and used."""
 
 import json
 import math
 import os
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lmreach.maths.bounds import limits
 from lmreach.report import render
+from lmreach.report.compare.page import write_comparison
+from lmreach.results import AnyResults, open_results
 from lmreach.results.run import SCHEMA_VERSION
+from lmreach.runs.compare.compare import compare
 
-from . import copy_sample, sample
+from . import census_sample, copy_sample, every, sample
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "docs" / "results"
+# `npm install --no-save axe-core@4` puts it there; .ci/run does.
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+HOSTILE = "<script>document.title='run'</script>\"'&\u202e\x00\ud800\n\t" + "long " * 40
 
 pytestmark = pytest.mark.browser
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-STUDIES = {
-    "study": sample.study,
-    "extreme": sample.extreme,
-    "one": sample.one_m,
-    "above": lambda: sample.without_answers("above_limit"),
-    "below": lambda: sample.without_answers("below_one"),
-    "empty": sample.empty,
-    "copy": copy_sample.run,
+
+
+def hostile() -> AnyResults:
+    """A study whose model, targets and tokens are what a page should not run, nor be torn apart by."""
+    places = ("model.name", "examples.0.text", "examples.0.emitted", "cells.map.texts.0.text")
+    tokens = [f"cells.map.cells.{place}.text" for place in range(3)]
+    return sample.changed(every.study(), dict.fromkeys([*places, *tokens], HOSTILE.replace("\ud800", "")))
+
+
+def compared(folder: Path) -> Path:
+    """Write the comparison of two recorded studies and published values."""
+    found = compare(*(RECORDED / name for name in ("gemma-3-270m", "verse")), published=["all"])
+    return write_comparison(found, folder)[0]
+
+
+def rendered(make: Callable[[], AnyResults]) -> Callable[[Path], Path]:
+    return lambda folder: render(make(), folder)
+
+
+PAGES = {
+    "whole": rendered(every.study),
+    "extreme": rendered(sample.extreme),
+    "one": rendered(sample.one_m),
+    "above": rendered(lambda: sample.without_answers("above_limit")),
+    "below": rendered(lambda: sample.without_answers("below_one")),
+    "thin": rendered(lambda: open_results(RECORDED / "verse")),
+    "empty": rendered(sample.empty),
+    "hostile": rendered(hostile),
+    "copy": rendered(copy_sample.run),
+    "census": rendered(census_sample.run),
+    "compare": compared,
 }
 # No sandbox, as in a container; the rest keeps the browser itself from calling home.
 SWITCHES = [
@@ -51,29 +85,60 @@ def browser():
         opened.close()
 
 
-@pytest.fixture(scope="module", params=STUDIES)
+@pytest.fixture(scope="module")
+def axe() -> str:
+    if not AXE.is_file():
+        reason = f"no axe-core in {AXE.parent}: npm install --no-save axe-core@4"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return AXE.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module", params=PAGES)
 def report(request, tmp_path_factory) -> Path:
-    return render(STUDIES[request.param](), tmp_path_factory.mktemp(request.param))
+    return PAGES[request.param](tmp_path_factory.mktemp(request.param))
 
 
-@pytest.fixture(params=[(1200, "light"), (390, "dark")], ids=["desktop", "phone"])
+@pytest.fixture(scope="module", params=[(1280, "light"), (390, "dark")], ids=["desktop", "phone"])
 def opened(request, browser, report):
+    """A page that is opened once for all that is looked at, and what it asked for meanwhile."""
     width, scheme = request.param
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    # The policy of the page forbids other scripts; axe is one.
+    around = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
+    )
+    page = around.new_page()
     seen: dict[str, list[str]] = {"requests": [], "console": []}
     page.on("request", lambda asked: seen["requests"].append(asked.url))
     page.on("console", lambda message: seen["console"].append(message.text))
     page.on("pageerror", lambda error: seen["console"].append(str(error)))
     page.goto(report.as_uri())
+    page.wait_for_load_state("networkidle")
     yield page, seen, width
-    page.close()
+    around.close()
 
 
 def test_only_the_file_itself_is_loaded(opened, report):
     page, seen, _ = opened
-    page.wait_for_load_state("networkidle")
     assert [url for url in seen["requests"] if not url.startswith("data:")] == [report.as_uri()]
     assert seen["console"] == []
+    assert page.title() != "run", "a text of the model was run as a script"
+
+
+def test_a_study_is_at_most_six_screens(opened):
+    page, _, width = opened
+    if width == 1280:
+        assert page.evaluate("document.documentElement.scrollHeight") <= 6 * 800
+
+
+def test_axe_finds_nothing_serious(opened, axe):
+    page, _, _ = opened
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    faults = [(one["impact"], one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
+    assert [one for one in faults if one[0] in ("serious", "critical")] == []
 
 
 def test_nothing_overflows_and_every_figure_is_visible(opened):
@@ -137,9 +202,12 @@ def test_the_data_can_be_read_and_downloaded(opened, tmp_path):
     with page.expect_download() as waiting:
         page.click("#download")
     waiting.value.save_as(tmp_path / "results.json")
-    assert waiting.value.suggested_filename == "results.json"
     assert json.loads((tmp_path / "results.json").read_text()) == inside
-    assert inside["schema_version"] == SCHEMA_VERSION
+    if waiting.value.suggested_filename == "comparison.json":
+        assert len(inside["entries"]) >= 2
+    else:
+        assert waiting.value.suggested_filename == "results.json"
+        assert inside["schema_version"] == SCHEMA_VERSION
 
 
 def test_a_table_is_sorted_filtered_and_downloaded(opened, tmp_path):
@@ -152,9 +220,9 @@ def test_a_table_is_sorted_filtered_and_downloaded(opened, tmp_path):
     table = long[0]
     head = table.locator("thead th").first
     before = table.locator("tbody th").all_inner_texts()
-    head.locator("button").click()
+    head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
-    head.locator("button").click()
+    head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") == "descending"
     assert sorted(table.locator("tbody th").all_inner_texts()) == sorted(before)
     tools = table.locator("xpath=../following-sibling::div[1]")
@@ -208,4 +276,39 @@ def test_the_calculator_agrees_with_bounds(browser, tmp_path):
             width = int(page.inner_text("#calculator-width").replace(",", ""))
             per_coordinate = limit.tokens_per_vector / 576
             assert (width - 1) * per_coordinate * 3 < 5000 <= width * per_coordinate * 3 * (1 + 1e-12)
+    page.close()
+
+
+def test_a_study_is_printed_on_few_pages(browser, report, tmp_path):
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    # Chromium repeats the head of a table on each page unless a button stands in it.
+    assert page.locator("thead button").count() == 0
+    page.pdf(path=tmp_path / "page.pdf", format="A4")
+    page.close()
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", (tmp_path / "page.pdf").read_bytes())) < 8
+
+
+def test_a_figure_is_saved_as_it_is_seen(opened, tmp_path):
+    page, _, _ = opened
+    figures = page.locator("figure:visible")
+    if figures.count() == 0:
+        return
+    for form, begins in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with page.expect_download() as waiting:
+            figures.first.get_by_role("button", name=f"Download figure as {form}").click()
+        waiting.value.save_as(tmp_path / f"figure.{form}")
+        assert (tmp_path / f"figure.{form}").read_bytes().startswith(begins)
+
+
+def test_the_map_follows_the_colours_of_the_page(browser, tmp_path):
+    page = browser.new_page(color_scheme="dark")
+    page.goto(render(every.study(), tmp_path).as_uri())
+    texts = page.evaluate(
+        "[...document.querySelectorAll('#figure-map svg.wide text')].map(t => getComputedStyle(t).fill)"
+    )
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert texts
+    assert "rgb(27, 31, 36)" not in texts, "the light scheme's ink on a dark page"
+    assert paper == "rgb(21, 24, 28)"
     page.close()

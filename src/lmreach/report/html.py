@@ -17,11 +17,14 @@ from lmreach.report import figures
 from lmreach.report.answer import answer_table
 from lmreach.report.cells import section as cells
 from lmreach.report.census import section as census
+from lmreach.report.census import summary as census_summary
 from lmreach.report.copying import section as copying
+from lmreach.report.copying import summary as copy_summary
 from lmreach.report.copying import words as copy_words
 from lmreach.report.kit import drawing, embed, reading
 from lmreach.report.kit.drawing import Figure
 from lmreach.report.kit.format import duration, literal, plain
+from lmreach.report.kit.tile import Tile
 from lmreach.report.study import growth, summary, tables, words
 from lmreach.report.study import precision_tables as told
 from lmreach.report.study.calculator import calculator
@@ -78,6 +81,7 @@ def page(results: AnyResults) -> str:
         .get_template(f"{_TEMPLATES[results.kind]}.html.jinja")
         .render(
             results=results,
+            alone=results.kind != "study",
             headline=words.headline(results),
             **_sections(results),
             tables=tables,
@@ -120,6 +124,8 @@ def _sections(results: AnyResults) -> dict[str, object]:
 class _Census:
     """The section of a census ready for the page."""
 
+    answer: str
+    tiles: tuple[Tile, ...]
     sentences: tuple[str, ...]
     figures: tuple[Drawn, ...]
     tables: tuple[tables.Table, ...]
@@ -127,7 +133,9 @@ class _Census:
 
 def _census(counted: Census) -> _Census:
     found = census.parts(counted)
-    return _Census(found.sentences, tuple(map(_drawn, found.figures)), found.tables)
+    answer = found.sentences[0] if found.sentences else "Nothing was counted before the run was stopped."
+    drawn = tuple(map(_drawn, found.figures))
+    return _Census(answer, census_summary.tiles(counted), found.sentences, drawn, found.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +143,8 @@ class _Copying:
     """The section of copying ready for the page."""
 
     label: str
+    answer: str
+    tiles: tuple[Tile, ...]
     sentences: tuple[str, ...]
     beside: str
     figures: tuple[Drawn, ...]
@@ -144,7 +154,15 @@ class _Copying:
 def _copying(copied: Copying, limits: list[Limit]) -> _Copying:
     found = copying.parts(copied, limits)
     drawn = tuple(map(_drawn, found.figures))
-    return _Copying(copied.label, found.sentences, copy_words.BESIDE, drawn, found.tables)
+    return _Copying(
+        copied.label,
+        copy_words.answer(copied),
+        copy_summary.tiles(copied, limits),
+        found.sentences,
+        copy_words.BESIDE,
+        drawn,
+        found.tables,
+    )
 
 
 @dataclass(frozen=True, slots=True)

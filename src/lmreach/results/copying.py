@@ -229,7 +229,7 @@ class Copying(Result):
     counted
         Which answers count: ``exact`` or ``complete``.
     trained_to, training
-        Longest string in training, and how it was trained. None: a model as it is.
+        Longest string in training, and how it was trained. None: nothing was trained.
     n50, fit
         Length at which half of the strings come out, and the curve behind it.
     mistakes

@@ -18,7 +18,8 @@ def test_what_is_not_known_is_said() -> None:
     results = sample.known_well()
     said = told.unknown_words(results)
     assert said == (
-        "Not known to the wanted 10 % (interval over value): 2 of 3 numbers, widest 23 %, 1 with an open end."
+        "1 of the 3 numbers is known as well as was asked (an interval of at most 10 % of the value): the "
+        "widest interval is 23 % of its value, and 1 of the intervals has an open end."
     )
     shown = [[cell.text for cell in row.cells] for row in told.precision(results).rows]
     assert shown[1] == ["n50, self, m = 1", "an end is open", "no"]
@@ -29,7 +30,7 @@ def test_what_is_not_known_is_said() -> None:
 
 def test_the_page_holds_them_and_older_results_go_without() -> None:
     text = page(sample.known_well())
-    for part in ("information-table", "falls-table", "precision-table", "Not known to the wanted 10"):
+    for part in ("information-table", "falls-table", "precision-table", "known as well as was asked"):
         assert part in text
     assert told.unknown_words(sample.study()) == ""
     assert "precision-table" not in page(sample.study())

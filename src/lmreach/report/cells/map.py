@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import vl_convert
@@ -25,33 +25,72 @@ __all__ = ["cell_map_png", "cell_map_svg", "describe_map", "save_cell_map"]
 Points = Float[np.ndarray, "k 2"]
 
 _MAP, _SIDE, _GAP, _TOP, _PAD = 480, 222, 26, 34, 8
-_WIDTH = _PAD + _MAP + _GAP + _SIDE + _PAD
+_NARROW_MAP = 340
 _ROW = 20
 _INSET = 196
 _SIZES = (14, 12, 10)  # font sizes of labels inside cells, the largest that fits is taken
 _FILL = 0.5  # colours are thinned so that labels stay readable on them
 _SHADE = 0.28
 _MARK = 9.0
-_TEXT_CHARACTERS = 68
 
 
-def cell_map_svg(record: CellMap) -> str:
-    """Draw the map: cells by winning token, the three texts, a key, and an inset with the margin."""
-    frame = _Frame(record.rectangle, _PAD, _TOP, _MAP)
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the parts stand: the upper left corners of key and inset, the height of the first text's line."""
+
+    map: float
+    width: float
+    height: float
+    key: tuple[float, float]
+    inset: tuple[float, float]
+    below: float
+    characters: int
+
+    @classmethod
+    def wide(cls, texts: int) -> Self:
+        """Key and inset beside the map."""
+        right, below = _PAD + _MAP + _GAP, _TOP + _MAP + 24
+        height = below + _ROW * texts + 8
+        inset = right, _TOP + _MAP - _INSET - 24
+        return cls(_MAP, right + _SIDE + _PAD, height, (right, _TOP), inset, below, 68)
+
+    @classmethod
+    def narrow(cls, texts: int, key_rows: int) -> Self:
+        """Everything under the map, for small screens."""
+        below = _TOP + _NARROW_MAP + 24
+        key = below + _ROW * texts + 8
+        inset = key + 22 + _ROW * key_rows + 24
+        height, width = inset + _INSET + 36, _NARROW_MAP + 2 * _PAD
+        return cls(_NARROW_MAP, width, height, (_PAD, key), (_PAD, inset), below, 36)
+
+
+def cell_map_svg(record: CellMap, *, narrow: bool = False) -> str:
+    """Draw the map: cells by winning token, the three texts, a key, and an inset with the margin.
+
+    Parameters
+    ----------
+    narrow
+        For small screens: key and inset below the map instead of beside it.
+    """
     looks = _looks(record)
     texts = record.texts
-    below = _TOP + _MAP + 24
-    height = below + _ROW * len(texts) + 8
+    # Each colour, what has none, the scale bar, the outline.
+    layout = _Layout.narrow(len(texts), len(looks) + 3) if narrow else _Layout.wide(len(texts))
+    frame = _Frame(record.rectangle, _PAD, _TOP, layout.map)
+    title = "the next token on the plane through three texts"
     parts = [
         Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" '
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:g} {1:g}" width="{0:g}" height="{1:g}" '
             'font-family="{2}" font-size="12" fill="{3}">'
-        ).format(_WIDTH, height, FONT, INK),
-        _label(_PAD, 18, f"{plain(record.model)}: the next token on the plane through three texts", 14),
+        ).format(layout.width, layout.height, FONT, INK),
+        _label(_PAD, 18, title if narrow else f"{plain(record.model)}: {title}", 14),
         _map(record, frame, looks),
-        _key(record, looks, _PAD + _MAP + _GAP, _TOP),
-        _inset(record, _PAD + _MAP + _GAP, _TOP + _MAP - _INSET - 24),
-        *(_text_line(i, text, record, below + _ROW * i) for i, text in enumerate(texts)),
+        _key(record, looks, frame.scale, *layout.key),
+        _inset(record, *layout.inset),
+        *(
+            _text_line(i, text, record, layout.below + _ROW * i, layout.characters)
+            for i, text in enumerate(texts)
+        ),
         Markup("</svg>"),
     ]
     return str(Markup("\n").join(parts))
@@ -179,13 +218,18 @@ def _numeral(value: int, x: float, y: float) -> Markup:
     ).format(x, y, _MARK, INK, PAPER, y + 4, value)
 
 
-def _scale_bar(record: CellMap, left: float, top: float) -> Markup:
-    """Draw a bar of a round length, at most a third of the key's width, with what it stands for."""
-    frame = _Frame(record.rectangle, 0, 0, _MAP)
-    wanted = _SIDE / 3 / frame.scale
+def _scale_bar(scale: float, left: float, top: float) -> Markup:
+    """Draw a bar of a round length, at most a third of the key's width, with what it stands for.
+
+    Parameters
+    ----------
+    scale
+        Pixels of the map per unit of the hidden states.
+    """
+    wanted = _SIDE / 3 / scale
     power = 10.0 ** np.floor(np.log10(wanted))
     length = next(step * power for step in (5, 2, 1) if step * power <= wanted * 1.0001)
-    width = float(length * frame.scale)
+    width = float(length * scale)
     line = Markup('<path d="M{:g} {:g}v6h{:.2f}v-6" fill="none" stroke="{}"/>').format(
         left, top + 4, width, MUTED
     )
@@ -265,7 +309,7 @@ def _reach(box: _Box, corners: Points) -> Float[np.ndarray, " k"]:
     return np.asarray(np.abs(normals) @ [box.width / 2, box.height / 2])
 
 
-def _key(record: CellMap, looks: Mapping[int, str], left: float, top: float) -> Markup:
+def _key(record: CellMap, looks: Mapping[int, str], scale: float, left: float, top: float) -> Markup:
     cells = {cell.id: cell for cell in record.cells}
     rows = [(looks[i], _token(cells[i].text), cells[i].area) for i in looks]
     rest = [cell for i, cell in cells.items() if i not in looks]
@@ -281,7 +325,7 @@ def _key(record: CellMap, looks: Mapping[int, str], left: float, top: float) -> 
             _label(left + _SIDE, y + 11, _percent(area), 12, anchor="end"),
         ]
     y = top + 22 + _ROW * len(rows) + 4
-    parts.append(_scale_bar(record, left, y))
+    parts.append(_scale_bar(scale, left, y))
     if record.outline is not None:
         y += _ROW
         parts += [
@@ -346,8 +390,8 @@ def _levels(levels: Sequence[float], left: float, top: float) -> Markup:
     return Markup("\n").join(parts)
 
 
-def _text_line(index: int, text: MapText, record: CellMap, y: float) -> Markup:
-    told = _cut(plain(text.text), _TEXT_CHARACTERS)
+def _text_line(index: int, text: MapText, record: CellMap, y: float, characters: int) -> Markup:
+    told = _cut(plain(text.text), characters)
     words = f"\u201c{told}\u201d, next {_token(_text_of(record, text.id))}"
     return _numeral(index + 1, _PAD + _MARK + 1, y) + _label(_PAD + 28, y + 4, words, 12)
 

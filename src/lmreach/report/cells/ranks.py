@@ -34,7 +34,7 @@ def rank_figure(shares: Shares) -> Figure | None:
         else f"Cells in order of their hits in {states}; dots are their shares in the same states, bars 95 %"
         " intervals, so the lucky ones are shown larger than they are."
     )
-    caption += " A cell without a hit lies below the dashed line, it has no share of zero."
+    caption += " Cells without a hit lie below the dashed line; their shares are small, not zero."
     wide = _chart(points, float(cells), float(limit), *_WIDE)
     narrow = _chart(points, float(cells), float(limit), *_NARROW)
     return Figure("ranks", "Share of decoder cells by rank", description, caption, wide, narrow)

@@ -38,9 +38,7 @@ def parts(cells: Cells) -> Parts:
     drawn = cells.map
     picture = None
     if drawn:
-        label = Markup('<svg role="img" aria-label="{}" class="map" ').format(describe_map(drawn))
-        # The map escapes every text it draws (tested with hostile tokens).
-        picture = Markup(cell_map_svg(drawn).replace("<svg ", str(label), 1))  # noqa: S704
+        picture = Markup("\n").join(_picture(drawn, narrow=narrow) for narrow in (False, True))
     return Parts(
         tuple(sentences(cells)),
         () if ranks is None else (ranks,),
@@ -48,6 +46,13 @@ def parts(cells: Cells) -> Parts:
         picture,
         _map_caption(drawn) if drawn else "",
     )
+
+
+def _picture(drawn: CellMap, *, narrow: bool) -> Markup:
+    variant = "narrow" if narrow else "wide"
+    label = Markup('<svg role="img" aria-label="{}" class="{}" ').format(describe_map(drawn), variant)
+    # The map escapes every text it draws (tested with hostile tokens).
+    return Markup(cell_map_svg(drawn, narrow=narrow).replace("<svg ", str(label), 1))  # noqa: S704
 
 
 def sentences(cells: Cells) -> list[str]:

@@ -7,7 +7,7 @@ from lmreach.results.base import Share
 from lmreach.results.copying import Copying
 from lmreach.results.limits import Limit, tightest
 
-__all__ = ["BESIDE", "hidden_limit", "prompt_at", "sentences", "unit"]
+__all__ = ["BESIDE", "answer", "hidden_limit", "prompt_at", "sentences", "unit"]
 
 BESIDE = (
     "What theory says of copying, and what not. The limit counts how many different outputs m prompt vectors "
@@ -23,6 +23,11 @@ def unit(copying: Copying, count: float = 2) -> str:
     """Name what strings are made of."""
     noun = "letter" if copying.alphabet.symbols == "letters" else "token"
     return noun if count == 1 else f"{noun}s"
+
+
+def answer(copying: Copying) -> str:
+    """Say the outcome in one sentence."""
+    return _fall(copying)[0]
 
 
 def sentences(copying: Copying, limits: Sequence[Limit] = ()) -> list[str]:
@@ -106,14 +111,15 @@ def _between(copying: Copying, low: int, high: int) -> str:
 def _half(copying: Copying, value: float) -> str:
     n50 = copying.n50
     text = (
-        f"Half of the strings {_whole(copying)} at {number(value)} {unit(copying)} (n50; "
+        f"Half of the strings of {number(value)} {unit(copying)} {_whole(copying)} (n50; "
         f"{percent(n50.confidence)} interval {interval(n50.low, n50.high)})"
     )
     to = copying.trained_to
     if to:
         text += f", {prose(value / to)} times the longest in training"
     if copying.fit.width is not None:
-        text += f". From nine in ten to one in ten it is {prose(copying.fit.width.value)} {unit(copying)}"
+        fall = f"{prose(copying.fit.width.value)} {unit(copying)}"
+        text += f". The fall from nine in ten to one in ten takes {fall}"
     return f"{text}."
 
 

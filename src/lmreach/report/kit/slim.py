@@ -14,12 +14,13 @@ _LONG = re.compile(r"-?\d+\.\d{3,}")
 # What an element is without saying so, and the roles of parts of what is one image to a screen reader.
 _UNSAID = re.compile(
     r' (?:opacity="1"|stroke-width="1"|font-weight="normal"|version="1\.1"|pointer-events="none"'
-    r'|xmlns(?::xlink)?="[^"]*"|role="graphics-(?:object|symbol)"|aria-hidden="true"'
+    r'|xmlns(?::xlink)?="[^"]*"|aria-hidden="true"'
     r'|aria-roledescription="[^"]* container"|class="mark-[^"]*")'
 )
 _UNSEEN = re.compile(
     r'<path class="(?:background|foreground)" aria-hidden="true" d="(?:|M0,0h0v0h0Z)"[^<>]*/>|<g[^<>]*/>'
 )
+_ROLE = re.compile(r' role="graphics-(?:object|symbol)"')
 _FONT = re.compile(r' font-family="([^"]*)"')
 
 
@@ -37,6 +38,8 @@ def slim(drawn: str) -> str:
 
 def _shorter(tag: str, *, one_font: bool) -> str:
     tag = _UNSAID.sub("", tag)
+    if " aria-label=" not in tag:
+        tag = _ROLE.sub("", tag)
     if one_font:
         tag = _FONT.sub("", tag)
     return _PLACES.sub(_place, tag)

@@ -149,7 +149,7 @@ def growth(results: AnyResults) -> Figure | None:
     if not points and not lines:
         return None
     wide = _chart(results, points, lines, Frame.around(counts, points, lines, 640, 300), limit=210)
-    narrow = _chart(results, points, lines, Frame.around(counts, points, lines, 210, 390), limit=112)
+    narrow = _chart(results, points, lines, Frame.around(counts, points, lines, 210, 280), limit=112)
     caption = (
         "Marks: n50 with its interval. A hollow mark with an arrow: n50 lies beyond it (length limit, or "
         "below 1). A hollow mark without one: too few strings for an interval; dots are single strings. "

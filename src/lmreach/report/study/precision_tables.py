@@ -109,12 +109,13 @@ def unknown_words(results: StudyResults) -> str:
         return f"Every n50 and slope is known to {percent(wanted)} (interval over value)."
     widths = [one.relative_width for one in open_ones if one.relative_width is not None]
     no_end = len(open_ones) - len(widths)
-    said = [f"widest {percent(round(max(widths), 2))}"] if widths else []
-    said += [f"{no_end} with an open end"] if no_end else []
-    return (
-        f"Not known to the wanted {percent(wanted)} (interval over value): {len(open_ones)} of {len(found)} "
-        f"numbers, {', '.join(said)}."
-    )
+    said = [f"the widest interval is {percent(round(max(widths), 2))} of its value"] if widths else []
+    said += [f"{no_end} of the intervals {'has' if no_end == 1 else 'have'} an open end"] if no_end else []
+    known = len(found) - len(open_ones)
+    whole = f"{known or 'None'} of the {len(found)} numbers" if len(found) > 1 else "The number"
+    verb = "are" if known > 1 else "is"
+    sure = f"{whole} {verb}{'' if len(found) > 1 else ' not'} known as well as was asked"
+    return f"{sure} (an interval of at most {percent(wanted)} of the value): {', and '.join(said)}."
 
 
 def _name(one: Known) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from lmreach.report.kit import reading
 from lmreach.report.kit.format import interval, number, percent, prose
+from lmreach.report.kit.tile import Tile
 from lmreach.report.study import stepped, words
 from lmreach.results import Interval
 from lmreach.results.limits import Limit
@@ -14,17 +15,6 @@ __all__ = ["FOR_AN_INTERVAL", "Notice", "Tile", "answer", "notices", "tiles"]
 
 FOR_AN_INTERVAL = 6
 """Strings below which a 95 % interval of n50 has an open end, whatever the strings do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """One number of the first screen: what it is, its value with unit and interval, and what it rests on."""
-
-    label: str
-    value: str
-    unit: str
-    interval: str
-    basis: str
 
 
 @dataclass(frozen=True, slots=True)

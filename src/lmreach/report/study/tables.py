@@ -188,7 +188,8 @@ def slopes(results: AnyResults) -> Table:
     )
     source = (
         "A straight line fitted to n50 against m; the second line is the slope’s interval, from resampling "
-        "strings. An n50 beyond the tried lengths holds the line only where it would run on its wrong side."
+        "strings. Where n50 is only known to lie beyond a length, it moves the line only if the line "
+        "passes on the other side of that length."
     )
     found = reading.entries(results)
     if any(record.points for record in found):

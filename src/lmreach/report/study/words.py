@@ -274,8 +274,8 @@ def _outside(results: AnyResults) -> list[str]:
     most = max(one.median_rms_over_inputs for one in found)
     return [
         f"{number(inside)} of the {number(strings)} sets of vectors that were found lie inside the box of "
-        f"real inputs (up to {prose(most)} times their RMS, median of a kind and m): limits under “input” "
-        "do not bind the others."
+        f"real inputs. A typical set is up to {prose(most)} times as long as real inputs, and limits under "
+        "“input” do not bind those outside."
     ]
 
 

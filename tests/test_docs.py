@@ -35,11 +35,12 @@ def commands(text: str) -> Iterator[str]:
     blocks = re.findall(r"^```(?:sh|console)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     lines = [line for block in blocks for line in block.splitlines()]
     inline = [" ".join(found.split()) for found in re.findall(r"(?<!`)`(lmreach [^`]+)`(?!`)", text)]
+    unsaid = r"\[OPTIONS\]|\[ARGS|COMMAND|\.\.\.|KIND|NAME|SHELL"
     for line in [*lines, *inline]:
         words = line.strip()
-        if words.startswith("lmreach ") and not re.search(
-            r"\[OPTIONS\]|\[ARGS|COMMAND|\.\.\.|KIND|NAME", words
-        ):
+        # Two words are the mere name of a command.
+        whole = len(words.split()) > 2 or words == "lmreach paper"
+        if words.startswith("lmreach ") and whole and not re.search(unsaid, words):
             yield words
 
 

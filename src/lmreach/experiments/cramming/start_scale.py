@@ -147,9 +147,9 @@ def choose_start_scale(
     -------
     StartScale
         The smallest length that is worse than the best by no more than one standard error of the differences
-        string by string. Vectors near real inputs are bound by more limits than long ones, so longer ones have
-        to reach further by more than chance. Where the time was too short, the best of the lengths that were
-        tried, or 1, and ``why`` says so.
+        string by string. Vectors near real inputs are bound by more limits than long ones, so longer ones
+        have to reach further by more than chance. Where the time was too short, the best of the lengths that
+        were tried, or 1, and ``why`` says so.
 
     Notes
     -----

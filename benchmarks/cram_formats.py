@@ -176,10 +176,10 @@ def measure(
         seconds=round(time.monotonic() - wall, 1),
         threads=torch.get_num_threads(),
         dtype=facts.dtype,
-        lmreach=where["lmreach"],
-        commit=where["git_commit"],
-        versions=where["versions"],
-        started=where["started"],
+        lmreach=where.lmreach,
+        commit=where.git_commit,
+        versions=where.versions,
+        started=where.started,
     )
 
 

@@ -60,7 +60,7 @@ def test_a_search_that_a_set_has_no_use_for_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a method of"):
         cram_formats.run(asked(tmp_path / "x.jsonl", methods=["guessing"]))
     (tmp_path / "broken.jsonl").write_text("{}\n", encoding="utf-8")
-    with pytest.raises(InputError, match="line 1 of broken.jsonl"):
+    with pytest.raises(InputError, match=r"line 1 of broken\.jsonl"):
         read(tmp_path / "broken.jsonl")
 
 

@@ -90,10 +90,10 @@ def sweep(folder: Path) -> None:
             draft.unlink()
 
 
-def check_place(path: Path, *, remedy: str = "choose another --out") -> None:
+def check_place(path: Path, *, remedy: str | None = "choose another --out") -> None:
     """Write a few bytes where a file or folder will be: before the work, not after it.
 
-    Permission bits alone miss read-only mounts and full disks.
+    Permission bits alone miss read-only mounts and full disks. ``remedy`` is as in `write_whole`.
 
     Raises
     ------

@@ -1,5 +1,6 @@
 """Runs opened, claimed, begun, gone on with: of every kind, of older versions, by one writer at a time."""
 
+import errno
 import json
 import os
 import sqlite3
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lmreach import files
 from lmreach.config import CramPlan, StudyConfig
 from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.copying import CopyConfig
@@ -160,6 +162,20 @@ def test_one_folder_has_one_writer(tmp_path: Path, holds_run: bool) -> None:
     with begin(RunKind.STUDY, STUDY, folder, name="x"), pytest.raises(OutputError, match=f"{os.getpid()} on"):
         begin(RunKind.STUDY, STUDY, folder, name="x")
     begun(RunKind.STUDY, folder)
+
+
+def test_only_a_new_run_is_sent_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`resume` takes no --out."""
+    folder = begun(RunKind.STUDY, tmp_path / "run")
+
+    def read_only(**_: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(files.tempfile, "NamedTemporaryFile", read_only)
+    with pytest.raises(OutputError, match="Read-only file system; get the right to write there"):
+        begun(RunKind.STUDY, folder)
+    with pytest.raises(OutputError, match="Read-only file system; choose another --out"):
+        begun(RunKind.STUDY, tmp_path / "new")
 
 
 def test_a_folder_of_something_else_is_refused_and_untouched(tmp_path: Path) -> None:

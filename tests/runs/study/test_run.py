@@ -19,6 +19,7 @@ from lmreach.experiments.census.tokens import decode_plan_block
 from lmreach.experiments.cramming import start_cache
 from lmreach.experiments.cramming.start_scale import StartScale
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.stopping import PassStopped
 from lmreach.progress import Silent
 from lmreach.runs.census import run as census
 from lmreach.runs.certificates.stored import read_certificate
@@ -171,6 +172,30 @@ def test_a_budget_is_kept_and_what_it_left_out_is_said(
         least, most = entry["steps_taken"]
         assert most <= entry["max_steps"] == 60
         assert entry["cut"] == 0 or least < 60
+
+
+def test_where_steps_cannot_be_timed_in_time_all_is_left_for_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Ticking(0.01)
+
+    def too_slow(*_, **__):
+        clock.at = 60.0
+        raise PassStopped("time was up within a timed step")
+
+    cram = QUICK.cram.model_copy(update={"start_scale": 1.0})
+    config = QUICK.model_copy(update={"budget_s": 60.0, "m": (1,), "targets": ("random",), "cram": cram})
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "Clock", partial(Clock, now=clock))
+        patch.setattr(module, "time_steps", too_slow)
+        end = run_study(config, tmp_path / "run")
+    assert [one.what for one in end.left] == ["4 strings of random m=1"]
+    results = results_of(end.folder)
+    assert results["accessibility"] == []
+    assert {row["what"]: row["why"] for row in results["not_done"]}["support of hidden states"]
+    assert clock.at <= 63.0
+    resume_study(end.folder)
+    assert results_of(end.folder)["accessibility"][0]["strings"] == 4
 
 
 def test_a_round_that_was_cut_is_run_again_by_a_resume(

@@ -1,6 +1,8 @@
 """One name for a model: the weights, and every setting that a logit depends on."""
 
 import copy
+import json
+import math
 
 import pytest
 import torch
@@ -51,6 +53,16 @@ def test_what_no_logit_depends_on_changes_nothing() -> None:
     other = rebuilt(model, {"use_cache": False, "eos_token_id": 5, "_name_or_path": "/home/me", "new": False})
     assert fingerprint(other) == fingerprint(model)
     assert "/home/me" not in str(settings_of(other))
+
+
+def test_settings_without_an_end_can_be_kept() -> None:
+    """As Mamba 2, Bamba and others have them."""
+    model = tiny("llama")
+    endless, ended = (rebuilt(model, {"time_step_limit": (0.0, end)}) for end in (math.inf, 1.0))
+    kept = settings_of(endless)
+    assert json.loads(json.dumps(kept, allow_nan=False)) == kept
+    assert kept["time_step_limit"] == [0.0, "inf"]
+    assert len({fingerprint(one) for one in (model, endless, ended)}) == 3
 
 
 def test_older_names_know_the_weights_alone() -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,8 +73,14 @@ def settings_of(model: nn.Module) -> dict[str, Any]:
     """Return the settings in the model's config that its logits may depend on, JSON-ready.
 
     What is null or false is left out: a setting that a newer version of a family brings with it, switched
-    off, names no other model.
+    off, names no other model. Numbers that JSON has no word for (Mamba's steps go up to infinity) are words.
     """
+    found = _finite(_settings(model))
+    assert isinstance(found, dict)
+    return found
+
+
+def _settings(model: nn.Module) -> dict[str, Any]:
     config = getattr(model, "config", None)
     if config is None:
         return {}
@@ -84,7 +91,7 @@ def settings_of(model: nn.Module) -> dict[str, Any]:
 
 
 def _settings_fingerprint(model: nn.Module) -> str:
-    text = json.dumps(settings_of(model), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(_settings(model), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -93,6 +100,14 @@ def _kept(value: Any) -> Any:
         pairs = ((name, _kept(one)) for name, one in value.items() if name not in _NO_LOGIT)
         return {name: one for name, one in pairs if one is not None and one is not False and one != {}}
     return [_kept(one) for one in value] if isinstance(value, list) else value
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _update(digest: "hashlib._Hash", tensor: Tensor) -> None:

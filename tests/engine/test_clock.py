@@ -57,3 +57,14 @@ def test_a_part_ends_with_its_share_or_with_the_run() -> None:
     assert not forever()
     hand.at += 1000.0
     assert forever()
+
+
+def test_the_time_of_day_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose clock is set, or that changes to summer time, spends its budget no sooner."""
+    day = [1e9]
+    monkeypatch.setattr("time.time", lambda: day[0])
+    clock = Clock(60.0)
+    for jump in (3600.0, -7200.0, 1e8):
+        day[0] += jump
+        assert not clock.over()
+        assert 0 <= clock.spent() < 30

@@ -18,6 +18,7 @@ from lmreach.config import CramPlan, StudyConfig
 from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.copying import CopyConfig
 from lmreach.engine import folder as folders
+from lmreach.engine import run as runs
 from lmreach.engine.provenance import public, without_path
 from lmreach.engine.run import Left, RunConfig, RunKind, begin, open_run
 from lmreach.engine.store import Store
@@ -267,3 +268,18 @@ def test_paths_stay_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "org" / "name").mkdir(parents=True)
     assert without_path("org/name") == "name"
     assert without_path("org/other") == "org/other", "a repository is no path"
+
+
+def test_a_run_that_goes_on_elsewhere_says_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    for there in ({"torch": "2.13", "processor": "A"}, {"torch": "2.13", "processor": "B", "gguf": "1"}) * 2:
+        monkeypatch.setattr(runs, "machine", lambda there=there: there)
+        with begin(RunKind.STUDY, STUDY, tmp_path / "run", name="random") as run:
+            run.bind("random", MODEL, {"theta": 1}, note=said.append)
+    assert [one.partition(";")[0] for one in said] == [
+        "this run goes on with processor B instead of A, gguf 1 instead of none",
+        "this run goes on with processor A instead of B, gguf none instead of 1",
+        "this run goes on with processor B instead of A, gguf 1 instead of none",
+    ]

@@ -171,12 +171,14 @@ def test_available_memory_is_a_number():
     assert memory.available_bytes(torch.device("cpu")) > 2**20
 
 
-def test_older_pickle_weights_load(tmp_path):
+def test_older_pickle_weights_load_only_if_asked(tmp_path):
     model = tiny("llama")
     model.save_pretrained(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    loaded = load(tmp_path)
+    with pytest.raises(ModelError, match=r"pytorch_model\.bin in .*; convert them .*--allow-pickle"):
+        load(tmp_path)
+    loaded = load(tmp_path, LoadConfig(allow_pickle=True))
     assert loaded.facts.stored_dtype == "unknown"
     assert loaded.facts.fingerprint == load(model).facts.fingerprint
 
@@ -189,7 +191,7 @@ def test_pickle_weights_cut_short_are_refused(tmp_path, forward_is_forbidden):
     data = (tmp_path / "pytorch_model.bin").read_bytes()
     (tmp_path / "pytorch_model.bin").write_bytes(data[:-200])
     with pytest.raises(ModelError):
-        load(tmp_path)
+        load(tmp_path, LoadConfig(allow_pickle=True))
 
 
 def _drop_weights(place):

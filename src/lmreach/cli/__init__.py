@@ -67,6 +67,7 @@ COMMANDS = {
     "export": "A certificate as a PEFT adapter or safetensors; the trials of a run as a table.",
     "plan": "What a study would measure, for how long, in how much memory.",
     "resume": "Go on with an interrupted or budget-limited run.",
+    "merge": "Runs that each did a part of one plan, as one run.",
     "status": "How far a run is.",
     "report": "Render the report of a run again.",
     "cache": "List or delete converted .gguf models.",
@@ -126,10 +127,12 @@ def _run(words: list[str]) -> object:
         explain(words[0])
     if any(word.partition("=")[0] == "--config" for word in words) and words[0] in COMMANDS:
         from lmreach.cli.config import function_of, kinds_of
-        from lmreach.cli.toml import from_file, without_file
+        from lmreach.cli.toml import from_file, models_in, without_file
 
         words, file = without_file(words)
         assert file is not None
+        if words[0] == "study":
+            words = [words[0], *models_in(file), *words[1:]]
         app.config = (check_numbers, from_file(file, kinds_of(function_of(words[0]))))
     return app(words, exit_on_error=False, print_error=False)
 

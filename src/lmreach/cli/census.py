@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Census, Fresh, Json, NoProgress, Open, Out, Quiet
-from lmreach.config import CensusConfig, ReachableConfig
+from lmreach.cli.options import Census, Fresh, Json, NoProgress, On, Open, Out, Quiet
+from lmreach.config import CensusConfig, ExecutorConfig, ReachableConfig
 from lmreach.config.settings import several
 from lmreach.errors import InputError, problem
 from lmreach.files import check_place
@@ -39,6 +39,7 @@ def census(
     ] = _SEARCH.runs,
     out: Out = None,
     fresh: Fresh = False,
+    executor: On = ExecutorConfig(),
     open: Open = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -77,6 +78,7 @@ def census(
             progress=progress,
             stop=stop,
             begun=BEGUN,
+            executor=executor,
         ),
         missing=missing,
         json=json,
@@ -86,14 +88,23 @@ def census(
     )
 
 
-def go_on(folder: Path, budget_s: float | None, *, json: bool, quiet: bool, silent: bool, open: bool) -> int:
+def go_on(
+    folder: Path,
+    budget_s: float | None,
+    executor: ExecutorConfig,
+    *,
+    json: bool,
+    quiet: bool,
+    silent: bool,
+    open: bool,
+) -> int:
     """Go on with a census from its folder alone; returns the exit code."""
     from lmreach.cli import BEGUN
     from lmreach.runs.census.run import resume_census
 
     return _watch(
         lambda progress, stop: resume_census(
-            folder, budget_s=budget_s, progress=progress, stop=stop, begun=BEGUN
+            folder, budget_s=budget_s, progress=progress, stop=stop, begun=BEGUN, executor=executor
         ),
         missing=None,
         json=json,

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Copy, CopyTrain, Fresh, Json, Load, NoProgress, Open, Out, Quiet
-from lmreach.config import CopyConfig, CopyPlan, CopyTrainConfig, LoadConfig
+from lmreach.cli.options import Copy, CopyTrain, Fresh, Json, Load, NoProgress, On, Open, Out, Quiet
+from lmreach.config import CopyConfig, CopyPlan, CopyTrainConfig, ExecutorConfig, LoadConfig
 from lmreach.config.given import configure, options
 from lmreach.errors import InputError, problem
 
@@ -26,6 +26,7 @@ def copy(
     train: CopyTrain = CopyTrainConfig(),
     out: Out = None,
     fresh: Fresh = False,
+    executor: On = ExecutorConfig(),
     open: Open = False,
     load: Load = LoadConfig(),
     json: Json = False,
@@ -68,6 +69,7 @@ def copy(
             progress=progress,
             stop=stop,
             begun=BEGUN,
+            executor=executor,
         ),
         json=json,
         quiet=quiet,
@@ -76,7 +78,16 @@ def copy(
     )
 
 
-def go_on(run: Path, budget_s: float | None, *, json: bool, quiet: bool, silent: bool, open: bool) -> int:
+def go_on(
+    run: Path,
+    budget_s: float | None,
+    executor: ExecutorConfig,
+    *,
+    json: bool,
+    quiet: bool,
+    silent: bool,
+    open: bool,
+) -> int:
     """Go on with a copying run from its folder."""
     from lmreach.cli import BEGUN
     from lmreach.cli.running import watch
@@ -84,7 +95,7 @@ def go_on(run: Path, budget_s: float | None, *, json: bool, quiet: bool, silent:
 
     return watch(
         lambda progress, stop: resume_copying(
-            run, budget_s=budget_s, progress=progress, stop=stop, begun=BEGUN
+            run, budget_s=budget_s, progress=progress, stop=stop, begun=BEGUN, executor=executor
         ),
         json=json,
         quiet=quiet,
@@ -107,6 +118,11 @@ def _can_train_so(load: LoadConfig) -> None:
         raise InputError(
             problem("float32 weights in training", f"--dtype {load.dtype}", "use --precision bf16 or fp16")
         )
+    if load.device_map is not None:
+        raise InputError(problem("a model in one place in training", "--device-map", "leave it out"))
+    if load.allow_pickle:
+        got = "--allow-pickle in training"
+        raise InputError(problem("weights that are data (safetensors, GGUF)", got, "convert them first"))
     if load.device not in ("auto", "cpu"):
         raise InputError(
             problem("--device auto or cpu in training", load.device, "choose a GPU by CUDA_VISIBLE_DEVICES")

@@ -1,7 +1,7 @@
 """Cramming alone: a fixed number of strings at each m."""
 
-from lmreach.cli.options import CramRun, Fresh, Json, NoProgress, Open, Out, Quiet
-from lmreach.config import CramRunConfig
+from lmreach.cli.options import CramRun, Fresh, Json, NoProgress, On, Open, Out, Quiet
+from lmreach.config import CramRunConfig, ExecutorConfig
 
 
 def cram(
@@ -11,6 +11,7 @@ def cram(
     config: CramRun = CramRunConfig(),
     out: Out = None,
     fresh: Fresh = False,
+    executor: On = ExecutorConfig(),
     open: Open = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -40,6 +41,7 @@ def cram(
             command=command_line(),
             progress=progress,
             stop=stop,
+            executor=executor,
             begun=BEGUN,
         ),
         quiet=quiet,

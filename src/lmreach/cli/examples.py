@@ -9,6 +9,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "study": (
         "lmreach study builtin:verse --budget 2m --out my-study",
         "lmreach study builtin:verse -m 1 2 4 --targets random text:my.txt --budget 30m",
+        "lmreach study builtin:verse builtin:random --budget 2m --out my-studies",
     ),
     "bounds": (
         "lmreach bounds builtin:verse -m 4 -n 500",
@@ -44,6 +45,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "plan": ("lmreach plan builtin:verse --budget 10m",),
     "resume": ("lmreach resume my-study --budget 10m",),
+    "merge": (
+        "lmreach cram builtin:verse --strings 64 --max-steps 60 --shard 1/2 --out my-part-1",
+        "lmreach cram builtin:verse --strings 64 --max-steps 60 --shard 2/2 --out my-part-2",
+        "lmreach merge my-part-1 my-part-2 --out my-whole",
+    ),
     "status": ("lmreach status my-study --json",),
     "report": ("lmreach report my-study --figures --open",),
     "cache": ("lmreach cache --clear",),

@@ -17,6 +17,7 @@ from lmreach.config import (
     SupportConfig,
     VerifyConfig,
 )
+from lmreach.config.executor import On
 from lmreach.config.written import seconds
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Judge",
     "Load",
     "NoProgress",
+    "On",
     "Open",
     "Out",
     "Quiet",

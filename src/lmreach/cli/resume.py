@@ -5,7 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lmreach.cli.options import Json, NoProgress, Open, Quiet, seconds
+from lmreach.cli.options import Json, NoProgress, On, Open, Quiet, seconds
+from lmreach.config import ExecutorConfig
 
 
 def resume(
@@ -15,6 +16,7 @@ def resume(
     budget: Annotated[
         str, Parameter(help="Time for this continuation: 90s, 5m, 1h, or none for no limit.")
     ] = "none",
+    executor: On = ExecutorConfig(),
     json: Json = False,
     open: Open = False,
     quiet: Quiet = False,
@@ -34,11 +36,11 @@ def resume(
     if kind is RunKind.CENSUS:
         from lmreach.cli.census import go_on
 
-        return go_on(folder, limit, json=json, quiet=quiet, silent=silent, open=open)
+        return go_on(folder, limit, executor, json=json, quiet=quiet, silent=silent, open=open)
     if kind is RunKind.COPY:
         from lmreach.cli.copy import go_on as go_on_copying
 
-        return go_on_copying(folder, limit, json=json, quiet=quiet, silent=silent, open=open)
+        return go_on_copying(folder, limit, executor, json=json, quiet=quiet, silent=silent, open=open)
     if kind is RunKind.REACHABLE:
         from lmreach.cli.census import search_on
 
@@ -49,7 +51,7 @@ def resume(
 
     return watch(
         lambda progress, stop: resume_study(
-            folder, budget_s=limit, progress=progress, stop=stop, begun=BEGUN
+            folder, budget_s=limit, progress=progress, stop=stop, begun=BEGUN, executor=executor
         ),
         quiet=quiet,
         no_progress=no_progress,

@@ -14,8 +14,9 @@ from lmreach.config.settings import Settings
 from lmreach.config.written import as_written
 from lmreach.errors import InputError, problem
 
-__all__ = ["FromFile", "line", "lines", "without_file"]
+__all__ = ["FromFile", "line", "lines", "models_in", "without_file"]
 
+_MODELS = "models"
 FromFile = Callable[[App, tuple[str, ...], ArgumentCollection], None]
 
 
@@ -40,6 +41,7 @@ def from_file(file: str, kinds: Iterable[type[Settings]]) -> FromFile:
         raise InputError(
             problem("a TOML file for --config", got, "see 'lmreach config show COMMAND'")
         ) from error
+    settings.pop(_MODELS, None)
     flags = {name: option.flag for kind in kinds for option in options(kind) for name in option.names}
     named = {flags.get(name.replace("-", "_"), name): value for name, value in settings.items()}
 
@@ -48,6 +50,24 @@ def from_file(file: str, kinds: Iterable[type[Settings]]) -> FromFile:
         update_argument_collection(named, path.name, arguments, root_keys=(), allow_unknown=False)
 
     return complete
+
+
+def models_in(file: str) -> list[str]:
+    """Return the models that a file lists for a study of several, if it lists any.
+
+    Raises
+    ------
+    InputError
+        Anything but names.
+    """
+    path = Path(file)
+    try:
+        listed = tomllib.loads(path.read_text(encoding="utf-8")).get(_MODELS, [])
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return []  # whoever reads the settings says so
+    if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+        raise InputError(problem("a list of names for models", repr(listed), 'write models = ["A", "B"]'))
+    return listed
 
 
 def without_file(words: Sequence[str]) -> tuple[list[str], str | None]:

@@ -9,6 +9,7 @@ from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.certificates import JudgeConfig, VerifyConfig
 from lmreach.config.copying import CopyConfig, CopyPlan
 from lmreach.config.cramming import PUBLISHED, CramPlan, CramSettings, OptimiserConfig
+from lmreach.config.executor import ExecutorConfig
 from lmreach.config.load import LoadConfig
 from lmreach.config.settings import Bos, DType, Protocol, Settings
 from lmreach.config.study import CramRunConfig, StudyConfig
@@ -29,6 +30,7 @@ __all__ = [
     "CramRunConfig",
     "CramSettings",
     "DType",
+    "ExecutorConfig",
     "JudgeConfig",
     "LoadConfig",
     "OptimiserConfig",

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from lmreach.engine.store import LEDGER
 from lmreach.errors import OutputError, problem
 from lmreach.files import check_place, unwritable, write_whole
 
-__all__ = ["RUNS", "Claimed", "claim", "read_json", "write_json"]
+__all__ = ["RUNS", "Claimed", "claim", "names_of_folders", "read_json", "write_json"]
 
 RUNS = Path("lmreach-runs")
 _REMEDY = "choose another --out"
@@ -159,6 +160,16 @@ def read_json(path: Path) -> Any:
         raise OutputError(
             problem(f"a readable {path.name}", f"'{path}': {error}", "write it again with 'lmreach resume'")
         ) from error
+
+
+def names_of_folders(models: Sequence[str]) -> list[str]:
+    """Return a folder's name for each of several models, no two the same, in capitals or not."""
+    names: list[str] = []
+    for stem in map(_slug, models):
+        taken = {name.casefold() for name in names}
+        numbered = (stem if number == 1 else f"{stem}-{number}" for number in itertools.count(1))
+        names.append(next(name for name in numbered if name.casefold() not in taken))
+    return names
 
 
 def _slug(name: str) -> str:

@@ -131,12 +131,22 @@ _KEPT_AS = "record_version"
 
 def occurrences(targets: Int[np.ndarray, "strings n"]) -> list[int]:
     """Return for each target how many equal ones stand before it."""
-    seen: Counter[bytes] = Counter()
-    counts = []
-    for target in targets:
-        counts.append(seen[target.tobytes()])
-        seen[target.tobytes()] += 1
-    return counts
+    return Occurrences().of(targets, 0)
+
+
+class Occurrences:
+    """Counts of equal targets before each, of strings that become more and never others."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[bytes] = Counter()
+        self._counts: list[int] = []
+
+    def of(self, targets: Int[np.ndarray, "strings n"], first: int) -> list[int]:
+        """Return the counts from a place on; only what is new is counted."""
+        for target in targets[len(self._counts) :]:
+            self._counts.append(self._seen[target.tobytes()])
+            self._seen[target.tobytes()] += 1
+        return self._counts[first : len(targets)]
 
 
 def digest(value: Any) -> str:

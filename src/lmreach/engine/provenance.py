@@ -4,7 +4,9 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,7 @@ def provenance(*, threads: int, device: str, started: datetime, **run: Any) -> P
     )
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return version(package)
@@ -57,6 +60,7 @@ def _version(package: str) -> str | None:
         return None
 
 
+@cache
 def _processor() -> str:
     """Return the processor's own name where the system tells it."""
     cpuinfo = Path("/proc/cpuinfo")
@@ -67,6 +71,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
+@cache
 def _commit() -> str | None:
     """Return the commit of the source tree this package runs from, or None when it was installed."""
     here = Path(__file__).resolve().parent
@@ -127,3 +132,24 @@ def _public(settings: dict[str, Any], model: str) -> dict[str, JsonValue]:
 
 def _last(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+def machine() -> dict[str, str]:
+    """Return what a run goes on with, by name: versions and machine, whose change it is told of."""
+    found = {name: there for name in _PACKAGES if (there := _version(name)) is not None}
+    return {
+        "lmreach": __version__,
+        **found,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()}-{platform.machine()}",
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+    }
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Say in words what is another than it was; empty: nothing."""
+    names = [name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)]
+    return ", ".join(
+        f"{name} {now.get(name, 'none')} instead of {before.get(name, 'none')}" for name in names
+    )

@@ -22,6 +22,7 @@ from lmreach.config.census import CensusConfig, ReachableConfig
 from lmreach.config.copying import CopyConfig
 from lmreach.engine.folder import claim, read_json, set_aside, write_json
 from lmreach.engine.lock import WriterLock
+from lmreach.engine.provenance import changes, machine
 from lmreach.engine.store import LEDGER, Store, read_tensors
 from lmreach.errors import OutputError, problem
 from lmreach.identity import require_same
@@ -37,7 +38,7 @@ RunConfig = StudyConfig | CensusConfig | ReachableConfig | CopyConfig
 
 # What may differ when the same run goes on: how long this part of it takes, and where proofs are looked for.
 _FREE = {"budget_s", "runs"}
-_ENVELOPE, _SETTINGS, _END = "run", "model_settings", "end"
+_ENVELOPE, _SETTINGS, _END, _MACHINE = "run", "model_settings", "end", "machine"
 
 
 class RunKind(StrEnum):
@@ -303,6 +304,7 @@ class Writing:
         """
         store = self._store = Store(self.folder, self._claimed.lock)
         before = self.goes_on
+        self._note_machine(store, note)
         if before is not None and fingerprint is not None:
             said = _check_model(before, store, fingerprint, settings)
             if said is not None:
@@ -322,6 +324,13 @@ class Writing:
             store.put_meta(_ENVELOPE, self._envelope.written())
         store.put_meta(_END, None)  # from here to `end` it has not ended
         return store
+
+    def _note_machine(self, store: Store, note: Any) -> None:
+        """Say what software and hardware changed since a run was begun; its trials stand as they are."""
+        kept, now = store.meta(_MACHINE), machine()
+        if kept is not None and (changed := changes(kept, now)):
+            note(f"this run goes on with {changed}; on other hardware the last digits may differ")
+        store.put_meta(_MACHINE, now)
 
     def end(
         self,

@@ -26,7 +26,7 @@ from lmreach.errors import OutputError, problem
 from lmreach.files import sweep, unwritable, write_whole
 from lmreach.results.records import Record
 
-__all__ = ["LEDGER", "Proof", "Store", "read_tensors"]
+__all__ = ["LEDGER", "Entry", "Proof", "Store", "read_tensors"]
 
 Kept = TypeVar("Kept", bound=Record)
 
@@ -82,6 +82,16 @@ class Proof:
         """Return the content of the certificate file."""
         stored = self.stored or {"vectors": np.ascontiguousarray(self.vectors, dtype=np.float32)}
         return save({**stored, "ids": self.ids.astype(np.int64)}, metadata=self.claim)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One trial as it is to be written: see `Store.add`."""
+
+    key: str
+    cell: str
+    record: Record
+    proof: Proof | None = None
 
 
 class Store:
@@ -186,6 +196,10 @@ class Store:
             )
         return cursor.rowcount == 1
 
+    def add_entry(self, entry: Entry) -> bool:
+        """Write one trial as a worker hands it over."""
+        return self.add(entry.key, entry.cell, entry.record, entry.proof)
+
     def keys(self) -> set[str]:
         """Return the keys of all written trials."""
         with _explained(self.folder):
@@ -210,6 +224,28 @@ class Store:
         with _explained(self.folder):
             for row in self._db.execute("SELECT key, cell, record FROM trials ORDER BY key"):
                 yield _trial(*row)
+
+    def rows(self) -> Iterator[tuple[str, str, str, str | None]]:
+        """Give key, cell, record as it is written, and sha256 of the certificate, one by one."""
+        proof = "NULL" if _version(self._db, self.folder) == 0 else "proof"
+        with _explained(self.folder):
+            yield from self._db.execute(f"SELECT key, cell, record, {proof} FROM trials ORDER BY key")  # noqa: S608
+
+    def copy(self, key: str, cell: str, record: str, proof: str | None, certificate: bytes | None) -> bool:
+        """Write a row of another ledger as it is, its certificate first; False: its key was there already."""
+        if self.written([key]):
+            return False
+        if certificate is not None:
+            write_whole(self.certificate_path(key), certificate)
+        with _explained(self.folder), self._db:
+            self._db.execute("INSERT INTO trials VALUES (?, ?, ?, ?)", (key, cell, record, proof))
+        return True
+
+    def all_meta(self) -> dict[str, Any]:
+        """Return every value kept by `put_meta`, by name."""
+        with _explained(self.folder):
+            rows = self._db.execute("SELECT name, value FROM meta").fetchall()
+        return {name: json.loads(value) for name, value in rows}
 
     def find(self, kind: type[Kept], key: str) -> Kept | None:
         """Return the trial of a key; None: it is not written."""

@@ -42,32 +42,40 @@ class Checkpoint:
     adapter: str = ""
 
 
-def inspect(folder: Path) -> Checkpoint:
+def inspect(folder: Path, *, pickles: bool = False) -> Checkpoint:
     """Check that ``folder`` holds a config and whole weight files.
+
+    Parameters
+    ----------
+    pickles
+        Whether weights may be in the older format: reading one is running it.
 
     Raises
     ------
     ModelError
-        Naming the file or tensor that is missing, cut short, or listed nowhere.
+        Naming the file or tensor that is missing, cut short, or listed nowhere; or weights that are pickled.
     """
     _check_kind(folder)
     read_json(folder / "config.json", f"a model folder with config.json (in {folder.name})")
-    return replace(_weights(folder), adapter=_adapter_beside(folder))
+    return replace(_weights(folder, pickles=pickles), adapter=_adapter_beside(folder))
 
 
 def _adapter_beside(folder: Path) -> str:
     return require_library(folder.name, _adapter_facts(folder)) if (folder / ADAPTER).is_file() else ""
 
 
-def _weights(folder: Path) -> Checkpoint:
+def _weights(folder: Path, *, pickles: bool) -> Checkpoint:
     # In the order in which transformers looks for them.
     if (folder / _SINGLE).is_file():
         return _summary({folder / _SINGLE: header(folder / _SINGLE)})
     if (folder / _INDEX).is_file():
         return _summary(_indexed(folder))
-    if (folder / _OLD_INDEX).is_file():
+    old = next((name for name in (_OLD_INDEX, _OLD_SINGLE) if (folder / name).is_file()), None)
+    if old is not None and not pickles:
+        raise pickled(folder.name, old)
+    if old == _OLD_INDEX:
         return Checkpoint(tuple(_shards(folder, _OLD_INDEX)), None, "unknown")
-    if (folder / _OLD_SINGLE).is_file():
+    if old == _OLD_SINGLE:
         return Checkpoint((folder / _OLD_SINGLE,), None, "unknown")
     raise ModelError(
         problem(
@@ -76,6 +84,12 @@ def _weights(folder: Path) -> Checkpoint:
             "give a folder with weights",
         )
     )
+
+
+def pickled(name: str, file: str) -> ModelError:
+    """Return the refusal of weights that are a program."""
+    remedy = "convert them to safetensors, or pass --allow-pickle if you trust whoever made them"
+    return ModelError(problem("weights that are data (safetensors, GGUF)", f"{file} in {name}", remedy))
 
 
 def _check_kind(folder: Path) -> None:

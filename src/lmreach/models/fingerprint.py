@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lmreach.models.device_map import real
+
 __all__ = ["fingerprint", "settings_of", "weights_fingerprint"]
 
 _CHUNK = 1 << 24  # elements copied from the device at once
@@ -59,7 +61,7 @@ def weights_fingerprint(model: nn.Module) -> str:
     """
     digest = hashlib.sha256()
     seen: dict[int, str] = {}
-    for name, tensor in model.state_dict(keep_vars=True).items():
+    for name, tensor in real(model):
         digest.update(f"{name}|{tuple(tensor.shape)}|{tensor.dtype}|".encode())
         first = seen.setdefault(id(tensor), name)
         if first == name:

@@ -22,7 +22,7 @@ from transformers import (
 
 from lmreach.config import DType, LoadConfig
 from lmreach.errors import ModelError, problem
-from lmreach.models import checkpoint, memory
+from lmreach.models import checkpoint, device_map, memory
 from lmreach.models.adapter import base_alone, merge
 
 LIBRARY_ERRORS = (
@@ -71,9 +71,9 @@ def bring_in(folder: Path, name: str, config: LoadConfig, device: torch.device) 
     ModelError
         For anything missing, cut short, newly initialised or too large for the memory; one line, naming it.
     """
-    found = checkpoint.inspect(folder)
+    found = checkpoint.inspect(folder, pickles=config.allow_pickle)
     dtype: torch.dtype = getattr(torch, config.dtype)
-    if found.elements is not None:
+    if found.elements is not None and config.device_map is None:
         needed = int(found.elements * dtype.itemsize * _OVERHEAD)
         for place in {torch.device("cpu"), device}:  # weights are read into main memory first
             memory.require(needed, place, name)
@@ -81,9 +81,12 @@ def bring_in(folder: Path, name: str, config: LoadConfig, device: torch.device) 
     try:
         settings = AutoConfig.from_pretrained(folder, **options)
         check_causal(settings, name)
+        places: dict[str, Any] = {}
+        if config.device_map is not None:
+            places = device_map.offload_options(config.device_map, settings, name, dtype)
         with base_alone(folder) if found.adapter else nullcontext(folder) as whole:
             pair: Any = AutoModelForCausalLM.from_pretrained(
-                whole, config=settings, dtype=dtype, output_loading_info=True, **options
+                whole, config=settings, dtype=dtype, output_loading_info=True, **options, **places
             )
         model, info = pair
         notes = check_complete(model, info, name)
@@ -93,7 +96,9 @@ def bring_in(folder: Path, name: str, config: LoadConfig, device: torch.device) 
     except LIBRARY_ERRORS as error:
         raise cannot_load(name, error) from error
     tokenizer = load_tokenizer(folder, name, options)
-    model.to(device)
+    if config.device_map is None:
+        model.to(device)
+    device_map.check_spread(model, name)
     return BroughtIn(name, model, tokenizer, found.stored_dtype, notes=notes)
 
 

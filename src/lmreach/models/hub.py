@@ -16,6 +16,7 @@ from huggingface_hub.errors import (
 
 from lmreach.config import LoadConfig
 from lmreach.errors import ModelError, problem
+from lmreach.models.checkpoint import pickled
 
 _SIDE_FILES = (".json", ".txt", ".model", ".tiktoken", ".jinja")
 _WEIGHTS = (
@@ -52,6 +53,9 @@ def fetch(name: str, config: LoadConfig, say: Callable[[str], None]) -> tuple[Pa
         wanted = wanted_files(
             [sibling.rfilename for sibling in info.siblings or []], code=config.trust_remote_code
         )
+        pickles = [file for file in wanted if file.endswith(".bin")]
+        if pickles and not config.allow_pickle:
+            raise pickled(name, pickles[0])
         say(f"fetching {name} at {str(info.sha)[:8]} from the hub")
         folder = snapshot_download(name, revision=info.sha, allow_patterns=wanted)
     except GatedRepoError as error:

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 import lmreach.models.copiers  # noqa: F401  (registers the copiers' own model types)
 from lmreach.config import LoadConfig
 from lmreach.errors import InputError, ModelError, problem
-from lmreach.models import builtin, tokens
+from lmreach.models import builtin, device_map, tokens
 from lmreach.models.cache_check import cache_agrees
 from lmreach.models.facts import ModelFacts
 from lmreach.models.fingerprint import fingerprint
@@ -108,7 +108,10 @@ def _bring_in(
 
 
 def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> BroughtIn:
-    found, device = find(spec), _device(config.device)
+    found, device = find(spec), device_named(config.device)
+    if config.device_map is not None and config.device != "auto":
+        got = f"--device {config.device} as well"
+        raise InputError(problem("a device or a map of devices", got, "leave one of them out"))
     if config.revision is not None and found.kind != "hub":
         got = f"revision {config.revision} with {found.name}, which is not on the hub"
         raise InputError(problem("a hub name where a revision is given", got, "leave the revision out"))
@@ -116,11 +119,11 @@ def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> B
         name = BUILTIN + found.name
         inner = builtin.resolve(found.name)
         if isinstance(inner, PreTrainedModel):
-            return BroughtIn(name, placed(inner, device, config.dtype), None, "float32")
+            return BroughtIn(name, _placed(inner, name, device, config), None, "float32")
         return bring_in(inner, name, config, device)
     if found.kind == "tiny":
         made = tiny_model(found.name, config.dtype)
-        return BroughtIn(found.name, placed(made, device, config.dtype), None, "float32")
+        return BroughtIn(found.name, _placed(made, found.name, device, config), None, "float32")
     if found.kind == "hub":
         folder, revision = fetch(found.name, config, say)
         return dataclasses.replace(bring_in(folder, found.name, config, device), revision=revision)
@@ -130,7 +133,24 @@ def _find_and_bring_in(spec: str | Path, config: LoadConfig, say: Progress) -> B
     return dataclasses.replace(bring_in(found.path, found.name, config, device), revision=found.revision)
 
 
-def _device(name: str) -> torch.device:
+def _placed(model: PreTrainedModel, name: str, device: torch.device, config: LoadConfig) -> PreTrainedModel:
+    """Move a model that was made in memory to its device, or spread it."""
+    if config.device_map is None:
+        return placed(model, device, config.dtype)
+    whole = placed(model, torch.device("cpu"), config.dtype)
+    done = device_map.spread(whole, config.device_map, name)
+    device_map.check_spread(done, name)
+    return done
+
+
+def device_named(name: str) -> torch.device:
+    """Return a device by its name; ``auto``: a GPU where there is one.
+
+    Raises
+    ------
+    InputError
+        torch cannot use it here.
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

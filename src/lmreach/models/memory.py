@@ -4,6 +4,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 import torch
+from torch import nn
 
 from lmreach.errors import ModelError, problem
 
@@ -35,3 +36,8 @@ def require(needed: int, device: torch.device, what: str) -> None:
                 "use a smaller model, a 16-bit dtype or a machine with more memory",
             )
         )
+
+
+def bytes_of(model: nn.Module) -> int:
+    """Return the memory that a model's weights take, those with several names counted once."""
+    return sum(one.numel() * one.element_size() for one in (*model.parameters(), *model.buffers()))

@@ -127,7 +127,7 @@ def _light(spec: str | Path, config: LoadConfig) -> Parts:
 
 
 def _from_folder(folder: Path, name: str, config: LoadConfig) -> Parts:
-    stored = checkpoint.inspect(folder)
+    stored = checkpoint.inspect(folder, pickles=config.allow_pickle)
     if stored.elements is None:
         raise NeedsWhole("its weights are in the older pickle format")
     if stored.adapter:

@@ -13,6 +13,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from lmreach.errors import InputError, problem
+from lmreach.models.device_map import is_spread
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.memory import available_bytes
 
@@ -65,6 +67,8 @@ def search_copy(model: LoadedModel, dtype: SearchDType = "auto") -> SearchCopy:
     left as they are: their runs are short, and results then never hang on a timing. Where the processor
     multiplies bfloat16 matrices no faster than float32 ones, no copy in bfloat16 is made.
     """
+    if is_spread(model.model) and dtype in ("auto", _name(model.dtype)):
+        return untimed(model)
     own = model if dtype in ("auto", _name(model.dtype)) else twin(model, getattr(torch, dtype))
     seconds = {_label(own): step_seconds(own)}
     if seconds[_label(own)] < _QUICK:
@@ -93,7 +97,16 @@ def twin(model: LoadedModel, dtype: torch.dtype, attention: str | None = None) -
     """Return a copy with the parameters in ``dtype`` (shared where they are already) and its own settings.
 
     Buffers keep their format: rotary frequencies in 16 bits would be other positions.
+
+    Raises
+    ------
+    InputError
+        The model is spread over several places.
     """
+    if is_spread(model.model):
+        got = f"{model.facts.name} spread by --device-map"
+        remedy = f"use --dtype {_name(dtype)} for the whole of it, or no --device-map"
+        raise InputError(problem("a model in one place to copy", got, remedy))
     memo: dict[int, Any] = {}
     for parameter in model.model.parameters():
         memo[id(parameter)] = (

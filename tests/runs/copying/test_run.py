@@ -8,6 +8,7 @@ import pytest
 
 from lmreach.config import CramPlan, StudyConfig
 from lmreach.config.training import CopyTrainConfig
+from lmreach.engine.executors.local import Local
 from lmreach.engine.store import Store
 from lmreach.errors import InputError, OutputError
 from lmreach.models.load import load
@@ -270,3 +271,19 @@ def test_mistakes_of_all_lengths_are_put_together() -> None:
     assert [one.near and one.near.count for one in found.orders] == [0, 4, 4, 4]
     assert found.orders[0].followed_by_chance == 0.5
     assert mistake_parts([record("a", 4, [True])], None) is None
+
+
+def test_several_workers_measure_ahead_and_find_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TRAINED.model_copy(update={"longest": 12})
+    run_copying(config, tmp_path / "one")
+
+    def three(_on: Any, here: Any, _there: Any, tell: Any, stopped: Any, **_more: Any) -> Local:
+        made = Local(here(), tell, stopped)
+        made.size = 3
+        return made
+
+    monkeypatch.setattr(copying, "executor_of", three)
+    run_copying(config, tmp_path / "three")
+    assert measured(tmp_path / "three") == measured(tmp_path / "one")

@@ -16,12 +16,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from lmreach.config import CramPlan, StudyConfig
 from lmreach.engine.run import open_run
+from lmreach.models.load import load
+from lmreach.models.loaded import LoadedModel
 from lmreach.runs.certificates.stored import read_certificate
 from lmreach.runs.study import run as study
+from tests.runs.study.test_executors import untimed_search
 
-# One string at a time: what a string gives then does not depend on which others are run with it.
 CONFIG = StudyConfig(
     model="builtin:random",
     m=(1, 2),
@@ -30,8 +34,10 @@ CONFIG = StudyConfig(
     relative_width=None,
     support_positions=0,
     decoder_cells=False,
-    cram=CramPlan(strings=3, max_steps=12, n_max=4, batch_size=1, search_dtype="float32", start_scale=1.0),
+    cram=CramPlan(strings=3, max_steps=5, n_max=4, search_dtype="float32", start_scale=1.0),
 )
+# Brought in once: what is killed is the run.
+MODEL: list[LoadedModel] = []
 
 
 def whole(folder: Path) -> dict[str, Any]:
@@ -76,7 +82,7 @@ def say(line: dict[str, Any]) -> None:
 
 
 def go(folder: Path) -> None:
-    study.run_study(CONFIG, folder, command="test")
+    study.run_study(CONFIG, folder, command="test", model=MODEL[0])
 
 
 def go_until(folder: Path, step: int) -> int:
@@ -134,6 +140,9 @@ def kill_and_go_on(folder: Path, rng: random.Random, seconds: float, steps: int)
 
 
 def main(place: Path, runs: int, seed: int) -> None:
+    torch.set_num_threads(1)  # a child of a process with more would wait for threads that it does not have
+    MODEL.append(load(CONFIG.model))
+    untimed_search()
     page = study.render
 
     def small(results: Any, out: Path) -> Path:

@@ -609,9 +609,9 @@ def test_a_round_that_memory_cannot_hold_fails_alone(
 ) -> None:
     """Two vectors do not fit even for one string; one vector does, once fewer rows are tried at a time."""
     from lmreach.cli import main
-    from lmreach.runs.study import trials
+    from lmreach.runs.study import round as rounds
 
-    real, tried = trials.cram, []
+    real, tried = rounds.cram, []
 
     def tight(model, ids, m, *args, batch_size, **more):
         tried.append((m, batch_size))
@@ -621,7 +621,7 @@ def test_a_round_that_memory_cannot_hold_fails_alone(
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
         return real(model, ids, m, *args, batch_size=batch_size, **more)
 
-    monkeypatch.setattr(trials, "cram", tight)
+    monkeypatch.setattr(rounds, "cram", tight)
     cram = QUICK.cram.model_copy(update={"batch_size": None})
     config = QUICK.model_copy(update={"targets": ("random",), "support_positions": 0, "cram": cram})
     end = run_study(config, tmp_path / "run")

@@ -1,6 +1,7 @@
 """A study under a clock of its own: a picture by half of the budget, then more steps and strings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,6 +43,22 @@ class Machine:
     def __call__(self) -> float:
         return self.at
 
+    size = 1
+
+    def start(self, chunk: Chunk) -> Future:
+        future: Future = Future()
+        future.set_result(self.run(chunk))
+        return future
+
+    def wait(self, futures: Iterable[Future]) -> set[Future]:
+        return set(futures)
+
+    def finished(self, future: Future) -> Finished:
+        return future.result()
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
     def run(self, chunk: Chunk) -> Finished:
         begun, need = self.at, STEPS.seconds(chunk) * self.slow(self.at)
         left = self.clock.remaining()
@@ -70,7 +87,7 @@ def study(
     config = config or StudyConfig(model="builtin:verse", budget_s=budget)
     machine.clock = Clock(budget, now=machine)
     rounds = planned(config, STEPS, 0.5 * budget)
-    serve(rounds, machine.run, machine.clock, Silent(), **more)
+    serve(rounds, machine, machine.clock, Silent(), **more)
     return rounds
 
 

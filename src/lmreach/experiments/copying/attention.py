@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from lmreach.experiments.copying.mistakes import last_occurrence
 from lmreach.experiments.copying.prompts import Asker, draw
+from lmreach.models.device_map import is_spread
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.search_copy import twin
 
@@ -70,7 +71,7 @@ def source_attention(
         At most so many are looked at, those with mistakes first.
     """
     heads = getattr(model.model.config.get_text_config(), "num_attention_heads", None)
-    if model.wiring.body is None or not heads:
+    if model.wiring.body is None or not heads or is_spread(model.model):
         return None
     pairs = draw(asker, length, len(wrong), seed=seed)
     order = sorted(range(len(wrong)), key=lambda i: wrong[i] is None)[:strings]

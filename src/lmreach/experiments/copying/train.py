@@ -25,7 +25,7 @@ from lmreach.experiments.copying.held_out import decoded_matches, exact_matches,
 from lmreach.experiments.copying.steps import answer_loss, optimisers, rate_factor, without_dropout
 from lmreach.experiments.copying.tasks import CopyTask, check_fit, check_targets
 from lmreach.experiments.copying.vocabulary import parent
-from lmreach.files import by_umask, write_whole
+from lmreach.files import by_umask, drafted, write_whole
 from lmreach.models.copiers import MARKS, copier, copy_tokenizer, save_copier
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
@@ -237,11 +237,9 @@ class _Training:
             "scaler": self._scaler_state(),
             "state": asdict(self.state),
         }
-        part = self.folder / f"{_CHECKPOINT}.part"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            torch.save(content, part)
-            part.replace(self.folder / _CHECKPOINT)
+            with drafted(self.folder / _CHECKPOINT) as draft:
+                torch.save(content, draft)
             text = json.dumps({"config": content["config"], **content["state"]}, indent=1)
             write_whole(self.folder / "training.json", text + "\n")
             if self.state.ended:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-__all__ = ["grid", "next_length", "skipped"]
+__all__ = ["Counts", "grid", "next_length", "skipped"]
 
 Counts = Mapping[int, tuple[int, int]]
 """Length -> (answers right, strings)."""

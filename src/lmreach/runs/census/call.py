@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lmreach.config import CensusConfig
+from lmreach.config import CensusConfig, ExecutorConfig
 from lmreach.config.given import configure
 from lmreach.models.load import ModelLike, Tokenizer
 from lmreach.progress import Progress
@@ -26,6 +26,7 @@ def census(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
     **settings: Any,
 ) -> CensusResults:
     """Count the different outputs of a model: exactly where every prompt can be tried.
@@ -51,6 +52,8 @@ def census(
         Asked often; a yes ends the run early, with valid results of what was finished.
     begun
         When the budget began, on `time.monotonic`; None: now.
+    executor
+        Where parts are done: processes, a Ray cluster, Slurm jobs; nothing that is found depends on it.
 
     Raises
     ------
@@ -71,4 +74,5 @@ def census(
         fresh=fresh,
         model=loaded,
         begun=begun,
+        executor=executor,
     )

@@ -4,8 +4,9 @@ A grid is one trial per m; a census of real prompts one trial per block of promp
 same ``--out`` goes on where it stopped, and gives what an uninterrupted run gives.
 """
 
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,17 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from lmreach.config import Bos
+from lmreach.config import Bos, ExecutorConfig
 from lmreach.config.census import SAMPLE, CensusConfig
 from lmreach.engine.clock import Clock
+from lmreach.engine.executors.base import Executor
+from lmreach.engine.executors.choose import check_executor, executor_of
 from lmreach.engine.keys import digest
 from lmreach.engine.provenance import provenance, public
 from lmreach.engine.run import Envelope, Left, RunEnd, RunKind, begin, open_run
 from lmreach.engine.store import Store
 from lmreach.experiments.census.decode import Block
-from lmreach.experiments.census.exact import GridCensus, census_grid, check_size, input_extent
+from lmreach.experiments.census.exact import check_size, input_extent
 from lmreach.experiments.census.grid import Grid
-from lmreach.experiments.census.reasons import reasons
 from lmreach.experiments.census.tokens import (
     BLOCK,
     TokenCensus,
@@ -37,14 +39,18 @@ from lmreach.identity import weights_of
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.memory import bytes_of
+from lmreach.models.source import ModelSource
 from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
 from lmreach.results import CensusResults
-from lmreach.results.census import Census, GridCount, Missing, TokenCount
+from lmreach.results.census import Census, GridCount
 from lmreach.results.records import BlockRecord, GridRecord
 from lmreach.results.run import Model, NotDone
-from lmreach.runs.census.records import grid_record, missing_record, token_record
+from lmreach.runs.census.records import token_record
+from lmreach.runs.census.work import CensusWorker, Counter, Part, Tried
+from lmreach.runs.handing_out import answers
 
 __all__ = [
     "CensusConfig",
@@ -66,6 +72,7 @@ def run_census(
     fresh: bool = False,
     model: LoadedModel | None = None,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
 ) -> RunEnd:
     """Count the outputs of a model and write a run folder with results.json and report.html.
 
@@ -82,6 +89,8 @@ def run_census(
         The model itself, where it stands in memory; None: the one that the config names.
     begun
         When the budget began, on `time.monotonic`; None: now.
+    executor
+        Where grids and blocks of prompts are decoded.
 
     Raises
     ------
@@ -90,9 +99,11 @@ def run_census(
     OutputError
         The folder holds something else, or cannot be written.
     """
+    check_executor(executor)
     watched, clock = progress or Silent(), Clock(config.budget_s, stop, begun=begun)
     with begin(RunKind.CENSUS, config, out, name=config.model, fresh=fresh) as written:
         watched.stage("loading the model")
+        name = "" if model is not None else config.model
         model = model or load(config.model, config.load, progress=watched.stage)
         grids = [] if config.grid is None else _grids(config, model, config.grid)
         plans = _plans(config, model) if config.grid is None else []
@@ -101,11 +112,11 @@ def run_census(
             facts.name, facts.fingerprint, settings_of(model.model), command=command, note=watched.note
         )
         run = _Counting(config, model, store, watched, clock.over)
-        found = Census(grids=tuple(run.grids(grids)), tokens=tuple(run.tokens(plans)))
+        found = run.whole(name, executor, grids, plans)
         results = _results(config, model, found, run, written.envelope)
         render(results, written.folder / "report.html")
         left = [Left(what, why) for what, why in run.left]
-        return written.end(results, interrupted=run.stopped, left=left)
+        return written.end(results, interrupted=run.stopped, left=left, failed=run.failed.values())
 
 
 def resume_census(
@@ -115,6 +126,7 @@ def resume_census(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
 ) -> RunEnd:
     """Go on with a census from its folder alone.
 
@@ -132,7 +144,7 @@ def resume_census(
     there.require(RunKind.CENSUS, what="go on with as a census")
     config = there.envelope.config.model_copy(update={"budget_s": budget_s})
     assert isinstance(config, CensusConfig)
-    return run_census(config, run, progress=progress, stop=stop, begun=begun)
+    return run_census(config, run, progress=progress, stop=stop, begun=begun, executor=executor)
 
 
 def census_section(
@@ -183,76 +195,94 @@ class _Counting:
     stop: Callable[[], bool]
     stopped: bool = False
     left: list[tuple[str, str]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
     _spoke: float = 0.0
+    _elsewhere: bool = False
 
-    def grids(self, grids: list[Grid]) -> list[GridCount]:
-        """Count every grid that has not been counted yet."""
-        counted = []
-        for grid in grids:
-            extent = float(np.abs(grid.values).max())
-            key = self._key(kind="census grid", q=grid.q, m=grid.m, order=grid.order, extent=extent)
-            kept = self.store.find(GridRecord, key)
-            if kept is None:
-                if self._over(f"the grid of m = {grid.m}"):
-                    continue
-                kept = GridRecord(grid=self._grid(grid))
-                self.store.add(key, f"grid, m = {grid.m}", kept)
-            counted.append(kept.grid)
-        return counted
-
-    def tokens(self, plans: list[TokenPlan]) -> list[TokenCount]:
-        """Decode every block that has not been decoded yet, and count."""
-        counted = map(self._plan, plans)
-        return [token_record(self.model, one) for one in counted if one is not None]
-
-    def _grid(self, grid: Grid) -> GridCount:
-        config, begun = self.config, time.monotonic()
-        result = census_grid(
-            self.model,
-            grid,
-            config.length,
-            bos=config.bos,
-            sketch=config.sketch,
-            memory_rows=config.memory_rows,
-            folder=self.store.folder,
-            missing=config.list_missing,
-            on_progress=lambda done, total: self._say(f"grid of m = {grid.m}", done, total, begun, done),
+    def whole(self, name: str, on: ExecutorConfig, grids: list[Grid], plans: list[TokenPlan]) -> Census:
+        """Do every part that the ledger lacks, and count."""
+        counted = {self._grid_key(grid): grid for grid in grids}
+        blocks = [(plan, list(self._blocks(plan))) for plan in plans]
+        parts = [Part(key, f"grid, m = {grid.m}", grid=grid) for key, grid in counted.items()]
+        parts += [part for _, own in blocks for part in own]
+        written = self.store.written([part.key for part in parts])
+        missing = [p for number, p in enumerate(parts) if p.key not in written and on.owns(number)]
+        if missing and not self.stop():
+            with self._executor(name, on) as executor:
+                self._do(executor, missing)
+        self._elsewhere = on.shard is not None and not self.stop()
+        tokens = [self._plan(plan, own) for plan, own in blocks]
+        return Census(
+            grids=tuple(one for key, grid in counted.items() if (one := self._grid(key, grid)) is not None),
+            tokens=tuple(token_record(self.model, one) for one in tokens if one is not None),
         )
-        return grid_record(result, self._missing(result))
 
-    def _missing(self, result: GridCensus) -> Missing | None:
-        if result.missing is None:
-            return None
-        why = reasons(self.model, result.missing, seed=self.config.seed) if result.missing.count else None
-        return missing_record(result.missing, why)
+    def _executor(self, name: str, on: ExecutorConfig) -> Executor:
+        def here() -> Counter:
+            return Counter(self.model, self.config, self.store.folder)
 
-    def _plan(self, plan: TokenPlan) -> TokenCensus | None:
-        name, begun, fresh = f"prompts of {plan.tokens} token(s)", time.monotonic(), 0
-        blocks, seconds = list[Block](), 0.0
-        for number in range(plan.blocks):
-            key = self._block_key(plan, number)
-            record = self.store.find(BlockRecord, key)
-            if record is None:
-                if self._over(f"{plan.prompts - number * BLOCK:,} {name}"):
-                    break
-                record = self._decoded(plan, number)
-                self.store.add(key, name, record)
-                fresh += 1
-            blocks.append(_block(record))
-            seconds += record.seconds
-            done = min((number + 1) * BLOCK, plan.prompts)
-            self._say(name, done, plan.prompts, begun, fresh * BLOCK)
-        return count_outputs(self.model, plan, blocks, seconds=seconds) if blocks else None
+        def there(*, files: bool) -> CensusWorker:
+            source = ModelSource.of(self.model, name, self.config.load, files=files)
+            return CensusWorker(source, self.config)
 
-    def _decoded(self, plan: TokenPlan, number: int) -> BlockRecord:
         begun = time.monotonic()
-        block = decode_plan_block(self.model, plan, number)
-        return BlockRecord(
-            ids=block.ids.tolist(),
-            tied=tuple(np.flatnonzero(block.tied).tolist()),
-            close=tuple(np.flatnonzero(block.close).tolist()),
-            seconds=round(time.monotonic() - begun, 3),
-        )
+
+        def tell(tried: Tried) -> None:
+            self._say(tried.cell, tried.done, tried.total, begun, tried.done)
+
+        memory = bytes_of(self.model.model)
+        return executor_of(on, here, there, tell, self.stop, memory=memory)
+
+    def _do(self, executor: Executor, missing: list[Part]) -> None:
+        """Have parts done, and write each as it comes."""
+        begun = time.monotonic()
+
+        def failed(part: Part, why: str) -> None:
+            self.failed[part.key] = f"a part of {part.cell} failed: {why}"
+
+        of_plan = [part for part in missing if part.plan is not None]
+        done = 0
+        for part, record in answers(executor, missing, self.stop, failed):
+            self.store.add(part.key, part.cell, record)
+            if part.plan is not None:
+                done += 1
+                self._say("blocks of prompts", done, len(of_plan), begun, done)
+
+    def _grid(self, key: str, grid: Grid) -> GridCount | None:
+        kept = self.store.find(GridRecord, key)
+        if kept is None:
+            self._leave(f"the grid of m = {grid.m}", [key])
+        return None if kept is None else kept.grid
+
+    def _plan(self, plan: TokenPlan, parts: list[Part]) -> TokenCensus | None:
+        """Count the outputs of a plan's blocks up to the first that is missing."""
+        keys = [part.key for part in parts]
+        written = self.store.written(keys)
+        whole = list(itertools.takewhile(lambda key: key in written, keys))
+        if len(whole) < len(keys):
+            left = plan.prompts - len(whole) * BLOCK
+            self._leave(f"{left:,} prompts of {plan.tokens} token(s)", keys)
+        own = self.store.records(BlockRecord, whole)
+        seconds = sum(one.seconds for one in own)
+        return count_outputs(self.model, plan, list(map(_block, own)), seconds=seconds) if own else None
+
+    def _leave(self, what: str, keys: list[str]) -> None:
+        """Say what is missing, and why."""
+        why = next((self.failed[key] for key in keys if key in self.failed), None)
+        if why is None and self._elsewhere:
+            why = "another part of the plan has them"
+        if why is None:
+            why, self.stopped = "stopped before it; the same command with the same --out goes on", True
+        self.left.append((what, why))
+
+    def _blocks(self, plan: TokenPlan) -> Iterator[Part]:
+        for number in range(plan.blocks):
+            cell = f"prompts of {plan.tokens} token(s)"
+            yield Part(self._block_key(plan, number), cell, plan=plan, number=number)
+
+    def _grid_key(self, grid: Grid) -> str:
+        extent = float(np.abs(grid.values).max())
+        return self._key(kind="census grid", q=grid.q, m=grid.m, order=grid.order, extent=extent)
 
     def _block_key(self, plan: TokenPlan, number: int) -> str:
         # A last block that is cut short is another block than the whole one of a larger plan.
@@ -264,12 +294,6 @@ class _Counting:
         weights = weights_of(facts.fingerprint)
         common = {"fingerprint": weights, "model": facts.name, "dtype": facts.dtype}
         return digest({"record": 1, **common, "n": config.length, "bos": config.bos, **asked})
-
-    def _over(self, what: str) -> bool:
-        if self.stop():
-            self.stopped = True
-            self.left.append((what, "stopped before it; the same command with the same --out goes on"))
-        return self.stopped
 
     def _say(self, what: str, done: int, total: int, begun: float, fresh: int) -> None:
         now = time.monotonic()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lmreach.config import CopyConfig, CopyTrainConfig
+from lmreach.config import CopyConfig, CopyTrainConfig, ExecutorConfig
 from lmreach.config.given import configure
 from lmreach.models.load import ModelLike, Tokenizer
 from lmreach.progress import Progress
@@ -26,6 +26,7 @@ def copy(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
     **settings: Any,
 ) -> CopyResults:
     """Find the length at which a model stops copying strings, and set the limit from theory beside it.
@@ -52,6 +53,8 @@ def copy(
         Asked often; a yes ends the run early, with valid results of what was finished.
     begun
         When the budget began, on `time.monotonic`; None: now.
+    executor
+        Where parts are done: processes, a Ray cluster, Slurm jobs; nothing that is found depends on it.
 
     Raises
     ------
@@ -76,4 +79,5 @@ def copy(
         fresh=fresh,
         model=loaded,
         begun=begun,
+        executor=executor,
     )

@@ -12,21 +12,27 @@ from pathlib import Path
 
 import torch
 
+from lmreach.config import ExecutorConfig
 from lmreach.config.copying import CopyConfig, Decoding
 from lmreach.engine.clock import Clock
+from lmreach.engine.executors.base import Executor
+from lmreach.engine.executors.choose import check_executor, executor_of
 from lmreach.engine.keys import digest
 from lmreach.engine.provenance import provenance, public, without_path
 from lmreach.engine.run import Envelope, Left, RunEnd, RunKind, begin, open_run
 from lmreach.engine.store import Store
+from lmreach.errors import InputError, problem
 from lmreach.experiments.copying.attention import source_attention
-from lmreach.experiments.copying.measure import measure, recheck
+from lmreach.experiments.copying.measure import recheck
 from lmreach.experiments.copying.prompts import Laid
 from lmreach.experiments.copying.train import Trained, train
-from lmreach.experiments.copying.walk import next_length, skipped
+from lmreach.experiments.copying.walk import Counts, next_length, skipped
 from lmreach.identity import weights_of
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.memory import bytes_of
+from lmreach.models.source import ModelSource
 from lmreach.models.stopping import PassStopped
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
@@ -34,7 +40,6 @@ from lmreach.results import CopyResults
 from lmreach.results.copying import Attention, Checked, Copying, Crammed
 from lmreach.results.records import CopyRecord, CrammedRecord
 from lmreach.results.run import Model, NotDone
-from lmreach.runs.copying.limit import cram_strings
 from lmreach.runs.copying.results import (
     counting,
     counts,
@@ -45,6 +50,9 @@ from lmreach.runs.copying.results import (
     mistake_parts,
 )
 from lmreach.runs.copying.subject import Subject, as_it_is, check, copier_subject, in_layout, no_room, planned
+from lmreach.runs.copying.work import Copier, CopyWorker, Length, Part, length_record
+from lmreach.runs.copying.work import Crammed as CramAsked
+from lmreach.runs.handing_out import answers
 from lmreach.runs.intervals import fitted_curve, half_of
 from lmreach.runs.model_limits import limit_records, model_limits
 
@@ -65,6 +73,7 @@ def run_copying(
     fresh: bool = False,
     model: LoadedModel | None = None,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
 ) -> RunEnd:
     """Find the length at which a model stops copying; write a run folder with results.json and report.html.
 
@@ -81,6 +90,8 @@ def run_copying(
         The model itself, where it stands in memory; None: the one that the config names, or trains.
     begun
         When the budget began, on `time.monotonic`; None: now.
+    executor
+        Where lengths are measured, once a model is trained.
 
     Raises
     ------
@@ -91,6 +102,10 @@ def run_copying(
     OutputError
         The folder holds something else, or cannot be written.
     """
+    check_executor(executor)
+    if executor.shard is not None:
+        got = "a copying run, in which results decide what comes next"
+        raise InputError(problem("a plan that is known beforehand for --shard", got, "leave it out"))
     check(config)
     watched, clock = progress or Silent(), Clock(config.budget_s, stop, begun=begun)
     name = config.model or (config.train and (config.train.fine_tune or f"copier-{config.train.kind}")) or ""
@@ -104,10 +119,10 @@ def run_copying(
             settings = settings_of(loaded.model)
         store = written.bind(without_path(name), fingerprint, settings, command=command, note=watched.note)
         run = _Copying(config, store, written.envelope, watched, clock.over)
-        results = run.whole(loaded)
+        results = run.whole(loaded, "" if model is not None else config.model or "", executor)
         render(results, written.folder / "report.html")
         left = [Left(what, why, run.stopped) for what, why in run.left]
-        return written.end(results, interrupted=run.stopped, left=left)
+        return written.end(results, interrupted=run.stopped, left=left, failed=run.failed.values())
 
 
 def resume_copying(
@@ -117,6 +132,7 @@ def resume_copying(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
 ) -> RunEnd:
     """Go on with a copying run from its folder alone.
 
@@ -134,7 +150,7 @@ def resume_copying(
     there.require(RunKind.COPY, what="go on with as a copying run")
     config = there.envelope.config.model_copy(update={"budget_s": budget_s})
     assert isinstance(config, CopyConfig)
-    return run_copying(config, run, progress=progress, stop=stop, begun=begun)
+    return run_copying(config, run, progress=progress, stop=stop, begun=begun, executor=executor)
 
 
 def copy_section(
@@ -171,7 +187,7 @@ def copy_section(
             break
         say(f"copying strings of {n}")
         try:
-            records[n] = _record(model, usual, n, strings, seed, "free_running")
+            records[n] = length_record(model, Length(usual, n, strings, seed, "free_running"))
         except PassStopped:
             if not records:
                 raise
@@ -193,20 +209,24 @@ class _Copying:
     stop: Callable[[], bool]
     stopped: bool = False
     left: list[tuple[str, str]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
 
-    def whole(self, loaded: LoadedModel | None) -> CopyResults:
+    def whole(self, loaded: LoadedModel | None, name: str, on: ExecutorConfig) -> CopyResults:
         """Train if asked, measure everything that is not in the ledger yet, and return the results."""
         begun = time.monotonic()
         trained = None if self.config.train is None else self._train()
         subject = self._subject(loaded, trained)
         by_layout: ByLayout = {}
+        crammed: tuple[Crammed, ...] = ()
         if not self._over("everything after training" if trained else "all lengths"):
-            by_layout[subject.layouts[0].name] = self._walk(subject)
-            self._other_layouts(subject, by_layout)
+            with self._executor(subject, name, on) as executor:
+                by_layout[subject.layouts[0].name] = self._walk(subject, executor)
+                self._other_layouts(subject, by_layout, executor)
+                crammed = self._cramming(subject, executor)
         beside = {
             "attention": self._attention(subject, by_layout),
             "checked": self._checked(subject, by_layout),
-            "cramming": self._cramming(subject),
+            "cramming": crammed,
         }
         section = _section(subject, by_layout, self.config.decoding).model_copy(update=beside)
         return self._results(subject, section, time.monotonic() - begun)
@@ -229,16 +249,35 @@ class _Copying:
             subject = as_it_is(loaded, self.config.alphabet)
         return replace(subject, layouts=in_layout(subject.layouts, self.config.layout))
 
-    def _walk(self, subject: Subject) -> list[CopyRecord]:
-        """Measure the usual layout: the lengths asked for, or those that find the fall."""
+    def _executor(self, subject: Subject, name: str, on: ExecutorConfig) -> Executor:
+        model, load_config = subject.model, self.config.load
+
+        def there(*, files: bool) -> CopyWorker:
+            return CopyWorker(ModelSource.of(model, name, load_config, files=files))
+
+        memory = bytes_of(model.model)
+        return executor_of(on, lambda: Copier(model), there, lambda _: None, self.stop, memory=memory)
+
+    def _walk(self, subject: Subject, executor: Executor) -> list[CopyRecord]:
+        """Measure the usual layout: the lengths asked for, or those that find the fall.
+
+        Several workers measure the lengths ahead that come next if all goes well; what is counted in the end
+        is what one worker would have measured.
+        """
         usual = subject.layouts[0]
         lengths, too_long = planned(self.config, subject, usual)
         self.left += too_long
         found: dict[int, CopyRecord] = {}
-        while (n := self._next(found, lengths, subject)) is not None:
+        while (n := self._next(counts(list(found.values()), subject.counted), lengths)) is not None:
             if self._over(f"strings of {n} and longer"):
                 break
-            found[n] = self._measured(subject, usual, n)
+            ahead = self._ahead(counts(list(found.values()), subject.counted), lengths, executor.size)
+            self._do([self._length(subject, usual, one) for one in ahead], executor)
+            record = self._record(subject, usual, n)
+            if record is None:
+                self._leave(self._length(subject, usual, n), f"strings of {n} and longer")
+                return list(found.values())
+            found[n] = record
         for n in skipped(counts(list(found.values()), subject.counted), lengths):
             if not self.stopped:
                 self.left.append(
@@ -246,31 +285,73 @@ class _Copying:
                 )
         return list(found.values())
 
-    def _next(self, found: dict[int, CopyRecord], lengths: list[int], subject: Subject) -> int | None:
+    def _next(self, done: Counts, lengths: list[int]) -> int | None:
         if self.config.lengths:
-            return next((n for n in lengths if n not in found), None)
-        done = counts(list(found.values()), subject.counted)
+            return next((n for n in lengths if n not in done), None)
         return next_length(done, lengths, trained_to=self.config.trained_to)
 
-    def _other_layouts(self, subject: Subject, by_layout: ByLayout) -> None:
-        if not self.config.layouts or self.stopped:
+    def _ahead(self, done: Counts, lengths: list[int], most: int) -> list[int]:
+        """Return the next lengths, at most so many, that are measured if all strings of these come out."""
+        ahead: list[int] = []
+        guessed, right = dict(done), (self.config.strings, self.config.strings)
+        while len(ahead) < most and (n := self._next(guessed, lengths)) is not None:
+            guessed[n] = right
+            ahead.append(n)
+        return ahead
+
+    def _other_layouts(self, subject: Subject, by_layout: ByLayout, executor: Executor) -> None:
+        if not self.config.layouts or self.stopped or self.failed:
             return
         usual = by_layout[subject.layouts[0].name]
+        lengths = fall_lengths(usual, subject.counted)
+        reasons = {
+            (laid.name, n): no_room(subject.model, laid, n) for laid in subject.layouts[1:] for n in lengths
+        }
+        fitting = [
+            (laid, n) for laid in subject.layouts[1:] for n in lengths if reasons[laid.name, n] is None
+        ]
+        self._do([self._length(subject, laid, n) for laid, n in fitting], executor)
         for laid in subject.layouts[1:]:
             found = []
-            for n in fall_lengths(usual, subject.counted):
-                if self._over(f"layout {laid.name!r}, strings of {n}"):
-                    return
-                reason = no_room(subject.model, laid, n)
-                if reason is None:
-                    found.append(self._measured(subject, laid, n))
+            for n in lengths:
+                what = f"layout {laid.name!r}, strings of {n}"
+                if (reason := reasons[laid.name, n]) is not None:
+                    self.left.append((what, reason))
+                elif (record := self._record(subject, laid, n)) is not None:
+                    found.append(record)
                 else:
-                    self.left.append((f"layout {laid.name!r}, strings of {n}", reason))
+                    self._leave(self._length(subject, laid, n), what)
             if found:
                 by_layout[laid.name] = found
 
-    def _measured(self, subject: Subject, laid: Laid, n: int) -> CopyRecord:
-        """Return the record of a length: from the ledger, or measured now."""
+    def _do(self, parts: list[Part], executor: Executor) -> None:
+        """Have done what is not in the ledger, and write each part as it comes."""
+
+        def failed(part: Part, why: str) -> None:
+            self.failed[part.key] = f"{part.cell} failed: {why}"
+
+        written = self.store.written([part.key for part in parts])
+        missing = [part for part in parts if part.key not in written]
+        for part, record in answers(executor, missing, self.stop, failed):
+            self.store.add(part.key, part.cell, record)
+
+    def _leave(self, part: Part, what: str) -> None:
+        """Say why a part is missing: it failed, or the run was stopped before it."""
+        if part.key in self.failed:
+            self.left.append((what, self.failed[part.key]))
+        else:
+            self._stop_here(what)
+
+    def _record(self, subject: Subject, laid: Laid, n: int) -> CopyRecord | None:
+        """Return the record of a length, if there is one."""
+        part = self._length(subject, laid, n)
+        record = self.store.find(CopyRecord, part.key)
+        if record is not None:
+            right = counting(record, subject.counted)
+            self.progress.stage(f"{part.cell}: {right.count} of {right.of} right")
+        return record
+
+    def _length(self, subject: Subject, laid: Laid, n: int) -> Part:
         facts, config = subject.model.facts, self.config
         key = digest(
             {
@@ -286,13 +367,8 @@ class _Copying:
                 "symbols": [int(i) for i in laid.symbols],
             }
         )
-        record = self.store.find(CopyRecord, key)
-        if record is None:
-            record = _record(subject.model, laid, n, config.strings, config.seed, config.decoding)
-            self.store.add(key, f"{laid.name}, strings of {n}", record)
-        right = counting(record, subject.counted)
-        self.progress.stage(f"{laid.name}, strings of {n}: {right.count} of {right.of} right")
-        return record
+        asked = Length(laid, n, config.strings, config.seed, config.decoding)
+        return Part(key, f"{laid.name}, strings of {n}", asked)
 
     def _attention(self, subject: Subject, by_layout: ByLayout) -> tuple[Attention, ...]:
         """Look at attention at two lengths: the longest that comes out, and the first that does not."""
@@ -321,35 +397,28 @@ class _Copying:
         same = recheck(subject.model, usual, n, strings, seed=self.config.seed)
         return Checked(length=n, strings=strings, same=same)
 
-    def _cramming(self, subject: Subject) -> tuple[Crammed, ...]:
+    def _cramming(self, subject: Subject, executor: Executor) -> tuple[Crammed, ...]:
         config, found = self.config, list[Crammed]()
-        if config.train is None or not config.cram_strings:
+        if config.train is None or not config.cram_strings or self.stopped:
             return ()
-        for m in config.cram:
-            asked = [m, config.cram_strings, config.cram_steps, config.seed]
-            of = weights_of(subject.model.facts.fingerprint)
-            key = digest({"kind": "copy cramming", "of": of, "asked": asked})
-            kept = self.store.find(CrammedRecord, key)
+        self.progress.stage(f"cramming {config.cram_strings} strings at each m")
+        parts = [self._crammed(subject, m) for m in config.cram]
+        self._do(parts, executor)
+        for part in parts:
+            kept = self.store.find(CrammedRecord, part.key)
             if kept is None:
-                if self._over(f"cramming at m = {m}"):
-                    continue
-                self.progress.stage(f"cramming {config.cram_strings} strings into {m} vectors")
-                crammed = cram_strings(
-                    subject.model,
-                    subject.layouts[0].symbols,
-                    m,
-                    strings=config.cram_strings,
-                    steps=config.cram_steps,
-                    seed=config.seed,
-                    stop=self.stop,
-                )
-                if crammed is None:
-                    self._over(f"cramming at m = {m}")
-                    continue
-                kept = CrammedRecord(crammed=crammed)
-                self.store.add(key, f"cramming, m = {m}", kept)
-            found.append(kept.crammed)
+                self._leave(part, part.cell.replace(",", " at"))
+            else:
+                found.append(kept.crammed)
         return tuple(found)
+
+    def _crammed(self, subject: Subject, m: int) -> Part:
+        config = self.config
+        asked = [m, config.cram_strings, config.cram_steps, config.seed]
+        of = weights_of(subject.model.facts.fingerprint)
+        key = digest({"kind": "copy cramming", "of": of, "asked": asked})
+        strings = CramAsked(subject.layouts[0], m, config.cram_strings, config.cram_steps, config.seed)
+        return Part(key, f"cramming, m = {m}", strings)
 
     def _over(self, what: str) -> bool:
         if self.stopped or self.stop():
@@ -382,12 +451,6 @@ class _Copying:
                 interrupted=self.stopped,
             ),
         )
-
-
-def _record(
-    model: LoadedModel, laid: Laid, n: int, strings: int, seed: int, decoding: Decoding
-) -> CopyRecord:
-    return measure(model, laid, n, strings, seed=seed, decoding=decoding).record(laid.name)
 
 
 def _section(subject: Subject, by_layout: ByLayout, decoding: Decoding, *, finished: bool = True) -> Copying:

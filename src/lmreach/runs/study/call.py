@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lmreach.config import CramRunConfig, StudyConfig
+from lmreach.config import CramRunConfig, ExecutorConfig, StudyConfig
 from lmreach.config.given import configure
 from lmreach.models.load import ModelLike, Tokenizer
 from lmreach.progress import Progress
@@ -26,6 +26,7 @@ def study(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
     **settings: Any,
 ) -> StudyResults:
     """Measure how many outputs a model can be made to produce, beside the limits from theory.
@@ -51,6 +52,8 @@ def study(
         Asked often; a yes ends the run early, with valid results of what was finished.
     begun
         When the budget began, on `time.monotonic`; None: now.
+    executor
+        Where rounds are run: processes, a Ray cluster, Slurm jobs; nothing that is found depends on it.
 
     Returns
     -------
@@ -76,6 +79,7 @@ def study(
         fresh=fresh,
         model=loaded,
         begun=begun,
+        executor=executor,
     )
 
 
@@ -90,6 +94,7 @@ def cram(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
     **settings: Any,
 ) -> StudyResults:
     """Optimise prompt vectors until greedy decoding emits the target; runs every string asked for.
@@ -115,6 +120,8 @@ def cram(
         Asked often; a yes ends the run early, with valid results of what was finished.
     begun
         When the budget began, on `time.monotonic`; None: now.
+    executor
+        Where rounds are run: processes, a Ray cluster, Slurm jobs; nothing that is found depends on it.
 
     Returns
     -------
@@ -137,4 +144,5 @@ def cram(
         progress=progress,
         stop=stop,
         begun=begun,
+        executor=executor,
     )

@@ -1,12 +1,13 @@
 """Which strings to cram next where one run of a string gives its reach (protocol *frontier*)."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from lmreach.config.targets import labels
-from lmreach.runs.study.conditions import Answer, Chunk, Condition
+from lmreach.runs.study.conditions import Answer, Chunk, Condition, Skipped
 from lmreach.runs.study.costs import Costs
 from lmreach.runs.study.schedule import AbstractSchedule, Evidence
 from lmreach.stats.accessibility import half_length
@@ -75,10 +76,15 @@ class ReachSchedule(AbstractSchedule):
         Wanted per condition.
     round_size
         Strings per chunk.
+    mine
+        Whether a round, by its number in the plan, is run here at all; others are left to other runs.
     """
 
     strings: int = 1
     round_size: int = 1
+    mine: Callable[[int], bool] = lambda _: True
+    _elsewhere: Counter[Condition] = field(default_factory=Counter)
+    _early: dict[Condition, dict[int, tuple[Chunk, Sequence[Answer]]]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -89,22 +95,55 @@ class ReachSchedule(AbstractSchedule):
         round_size: int,
         width: float | None = None,
         costs: Costs | None = None,
+        mine: Callable[[int], bool] = lambda _: True,
     ) -> "ReachSchedule":
         """Return a schedule over all pairs, smallest m first."""
         kinds = labels(targets)
         conditions = [Condition(kind, m) for m in sorted(set(ms)) for kind in kinds]
-        return cls(conditions, width, costs or Costs(), strings=strings, round_size=min(round_size, strings))
+        size = min(round_size, strings)
+        return cls(conditions, width, costs or Costs(), strings=strings, round_size=size, mine=mine)
 
     def _evidence(self, condition: Condition) -> Reaches:
         return Reaches()
 
     def _chunk(self, condition: Condition) -> Chunk:
         """Return the next round: it never goes past a look, so looks do not depend on round sizes."""
-        first = self.done(condition)
+        first = self.served(condition)
         last = min(first + self.round_size, self.strings)
         if self.width is not None:
             last = min(last, next_look(first))
         return Chunk(condition, first, last)
+
+    def _choose(self, remaining: float | None) -> Chunk | None:
+        while (chunk := super()._choose(remaining)) is not None and not self.mine(self._number(chunk)):
+            self._away.append(chunk)  # for good
+            self._elsewhere[chunk.condition] += chunk.strings
+        return chunk
+
+    def _number(self, chunk: Chunk) -> int:
+        rounds = -(-self.strings // self.round_size)
+        return self.conditions.index(chunk.condition) * rounds + chunk.first // self.round_size
+
+    def give_up(self, why: str) -> None:
+        """Close whatever is still open, and say what other runs have."""
+        super().give_up(why)
+        for condition, strings in self._elsewhere.items():
+            self.settled.append(Skipped(condition, strings, "another part of the plan has them"))
+
+    def _take(self, chunk: Chunk, answers: Sequence[Answer]) -> None:
+        """Take note of rounds in the order of their strings: what comes early waits."""
+        early = self._early.setdefault(chunk.condition, {})
+        early[chunk.first] = (chunk, answers)
+        while (one := early.pop(self.done(chunk.condition), None)) is not None:
+            super()._take(*one)
+
+    def away(self, condition: Condition) -> int:
+        """Return how many strings are being run, or wait for those before them."""
+        early = self._early.get(condition, {}).values()
+        return super().away(condition) + sum(chunk.strings for chunk, _ in early)
+
+    def _goes_ahead(self, condition: Condition) -> bool:
+        return True
 
     def _left(self, condition: Condition) -> int:
         return max(self.strings - self.done(condition), 0)
@@ -114,4 +153,4 @@ class ReachSchedule(AbstractSchedule):
         return float(chunk.strings * chunk.condition.m * max(chunk.condition.steps, 1))
 
     def _is_fresh(self, condition: Condition) -> bool:
-        return self.done(condition) < min(FOR_AN_INTERVAL, self.strings)
+        return self.served(condition) < min(FOR_AN_INTERVAL, self.strings)

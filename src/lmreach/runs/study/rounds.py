@@ -1,10 +1,14 @@
 """Rounds of strings under a clock: which schedule a run has, and serving it until time or strings run out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any, Protocol
 
-from lmreach.config import StudyConfig
+from lmreach.config import ExecutorConfig, StudyConfig
 from lmreach.config.targets import labels
 from lmreach.engine.clock import Clock
+from lmreach.engine.executors.base import WorkFailed
+from lmreach.errors import InputError, problem
 from lmreach.progress import Progress
 from lmreach.runs.study.conditions import Chunk, Condition
 from lmreach.runs.study.kept import Kept
@@ -15,9 +19,11 @@ from lmreach.runs.study.reach_schedule import ReachSchedule
 from lmreach.runs.study.schedule import AbstractSchedule
 from lmreach.runs.study.step_model import StepModel
 from lmreach.runs.study.study_schedule import PICTURE_STRINGS, StudySchedule
-from lmreach.runs.study.trials import Cramming, Finished, RoundFailed
+from lmreach.runs.study.trials import Cramming, Finished
 
 __all__ = [
+    "Crew",
+    "check_shard",
     "elsewhere_seconds",
     "lengths_of",
     "picture_seconds",
@@ -82,10 +88,25 @@ def restored(config: StudyConfig, kept: Kept, steps: StepModel | None) -> StudyS
     return kept.schedule(config.cram.strings, config.relative_width, work_of)
 
 
-def rounds_of(config: StudyConfig) -> ReachSchedule:
+def rounds_of(config: StudyConfig, on: ExecutorConfig) -> ReachSchedule:
     """Return the rounds of protocol *frontier* without a budget: every string that was asked for."""
-    size = _ROUND_WITHOUT_BUDGET
-    return ReachSchedule.of(config.targets, config.m, config.cram.strings, size, config.relative_width)
+    size, width = _ROUND_WITHOUT_BUDGET, config.relative_width
+    return ReachSchedule.of(config.targets, config.m, config.cram.strings, size, width, mine=on.owns)
+
+
+def check_shard(config: StudyConfig, on: ExecutorConfig) -> None:
+    """Refuse a part of a plan that is not known beforehand.
+
+    Raises
+    ------
+    InputError
+        Time or results decide what is run.
+    """
+    fixed = config.budget_s is None and config.relative_width is None and config.cram.protocol == "frontier"
+    if on.shard is not None and not fixed:
+        got = "one that time or results decide"
+        remedy = "use lmreach cram without --budget, --precision-wanted and --protocol"
+        raise InputError(problem("a plan that is known beforehand for --shard", got, remedy))
 
 
 def lengths_of(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedule:
@@ -114,44 +135,86 @@ def lengths_of(config: StudyConfig, limit: Callable[[int], int]) -> LengthSchedu
 def replay(rounds: AbstractSchedule, cramming: Cramming) -> None:
     """Take note of everything that the ledger holds, so that a resumed run goes on where it was."""
     for condition in rounds.conditions:
-        while (chunk := rounds.upcoming(condition)) is not None and cramming.has(chunk):
-            finished = cramming.run(chunk)
-            assert finished is not None
+        while (chunk := rounds.upcoming(condition)) is not None:
+            finished = cramming.known(chunk)
+            if finished is None:
+                break
             rounds.finish(chunk, finished.seconds, finished.answers)
+
+
+class Crew(Protocol):
+    """Who runs chunks: `lmreach.runs.study.trials.Cramming`."""
+
+    @property
+    def size(self) -> int:
+        """How many chunks are run at once."""
+
+    def start(self, chunk: Chunk) -> "Future[Any]":
+        """Have a chunk run."""
+
+    def wait(self, futures: "Iterable[Future[Any]]") -> "set[Future[Any]]":
+        """Return which chunks are through, after a moment at most."""
+
+    def finished(self, future: "Future[Any]") -> Finished | None:
+        """Return what became of a chunk; None: it was stopped before its end."""
+
+    def stop(self) -> None:
+        """Have workers leave what they are at."""
 
 
 def serve(
     rounds: AbstractSchedule,
-    run: Callable[[Chunk], Finished | None],
+    crew: Crew,
     clock: Clock,
     progress: Progress,
     *,
     until: Callable[[], bool] = lambda: False,
     before: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run chunk after chunk until time or strings run out.
+    """Have chunk after chunk run until time or strings run out.
 
     Parameters
     ----------
-    run
-        Runs a chunk; None: it was stopped before the chunk's end.
+    crew
+        Runs chunks.
     until
-        Asked before each chunk; a yes ends the serving.
+        Asked before each chunk; a yes ends the serving, once all that was handed out is back.
     before
         Called before each chunk.
     """
-    while not clock.over() and not until():
-        progress.plan(rounds.planned)
-        progress.expect(rounds.expected(clock.remaining()))
-        chunk = rounds.next(clock.remaining())
-        if chunk is None:
+    away: dict[Future[Any], Chunk] = {}
+    asked_to_stop = False
+    while True:
+        while len(away) < crew.size and not clock.over() and not until():
+            _say(rounds, crew, clock, progress)
+            chunk = rounds.next(clock.remaining())
+            if chunk is None:
+                break
+            before()
+            away[crew.start(chunk)] = chunk
+        if not away:
             return
-        before()
-        try:
-            finished = run(chunk)
-        except RoundFailed as error:
-            rounds.fail(chunk.condition, str(error))
-            continue
-        if finished is None:
-            continue
+        done = crew.wait(away)
+        for future in sorted(done, key=list(away).index):
+            _note(rounds, away.pop(future), crew, future)
+        if clock.stopped() and not asked_to_stop:
+            asked_to_stop = True
+            crew.stop()
+
+
+def _say(rounds: AbstractSchedule, crew: Crew, clock: Clock, progress: Progress) -> None:
+    expected = rounds.expected(clock.remaining())
+    progress.plan(rounds.planned)
+    progress.expect(None if expected is None else expected / crew.size)
+
+
+def _note(rounds: AbstractSchedule, chunk: Chunk, crew: Crew, future: "Future[Any]") -> None:
+    try:
+        finished = crew.finished(future)
+    except WorkFailed as error:
+        rounds.fail(chunk, str(error))
+        return
+    if finished is None:
+        rounds.take_back(chunk, "the run was stopped")
+    else:
         rounds.finish(chunk, finished.seconds, finished.answers)

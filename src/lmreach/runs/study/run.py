@@ -8,8 +8,10 @@ from typing import TypeVar
 
 import torch
 
-from lmreach.config import StudyConfig
+from lmreach.config import ExecutorConfig, StudyConfig
 from lmreach.engine.clock import Clock
+from lmreach.engine.executors.base import Executor
+from lmreach.engine.executors.choose import check_executor, executor_of
 from lmreach.engine.provenance import provenance
 from lmreach.engine.run import Left, RunEnd, RunKind, Writing, begin, open_run
 from lmreach.engine.store import Store
@@ -21,6 +23,8 @@ from lmreach.maths.precision import unit_roundoff
 from lmreach.models.fingerprint import settings_of
 from lmreach.models.load import load
 from lmreach.models.loaded import LoadedModel
+from lmreach.models.memory import bytes_of
+from lmreach.models.source import ModelSource
 from lmreach.models.stopping import PassStopped, stoppable
 from lmreach.progress import Progress, Silent
 from lmreach.report.html import render
@@ -33,12 +37,14 @@ from lmreach.results.study import StudyResults
 from lmreach.results.upgrade import read_search
 from lmreach.runs.held_limit import held_limit
 from lmreach.runs.model_limits import input_box, model_limits
-from lmreach.runs.study.conditions import Chunk, Condition
+from lmreach.runs.study.conditions import Condition
 from lmreach.runs.study.extent import extents
 from lmreach.runs.study.kept import Kept
 from lmreach.runs.study.protocol import check_protocol
 from lmreach.runs.study.results import Measured, assemble
+from lmreach.runs.study.round import Crammer, StudyWorker
 from lmreach.runs.study.rounds import (
+    check_shard,
     elsewhere_seconds,
     lengths_of,
     picture_seconds,
@@ -56,7 +62,7 @@ from lmreach.runs.study.strings import Strings
 from lmreach.runs.study.study_schedule import StudySchedule
 from lmreach.runs.study.threads import timed_threads
 from lmreach.runs.study.timing import time_steps
-from lmreach.runs.study.trials import Cramming, Finished
+from lmreach.runs.study.trials import Cramming, Writer
 
 __all__ = ["resume_study", "run_study"]
 
@@ -76,6 +82,7 @@ def run_study(
     fresh: bool = False,
     model: LoadedModel | None = None,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
 ) -> RunEnd:
     """Run the main job on a model and write a run folder, with ``results.json`` and ``report.html``.
 
@@ -98,19 +105,23 @@ def run_study(
         The model itself, where it stands in memory; None: the one that the config names.
     begun
         When the budget began, on `time.monotonic`; None: now.
+    executor
+        Where rounds are run.
 
     Raises
     ------
     LmreachError
         The model, the targets or the folder cannot be used; no folder is left behind then.
     """
+    check_executor(executor)
     clock = Clock(config.budget_s, stop, begun=begun)
     progress = progress or Silent()
     stem = "study" if config.budget_s is not None else "cram"
     with begin(RunKind.STUDY, config, out, name=config.model, stem=stem, fresh=fresh) as run:
         progress.stage(f"loading {config.model}")
+        name = "" if model is not None else config.model
         model = model or load(config.model, config.load, progress=progress.note)
-        job = _Job(model, config, progress, clock)
+        job = _Job(model, name, config, executor, progress, clock)
         job.check()
         facts = model.facts
         run.bind(facts.name, facts.fingerprint, settings_of(model.model), command=command, note=progress.note)
@@ -124,6 +135,7 @@ def resume_study(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     begun: float | None = None,
+    executor: ExecutorConfig = ExecutorConfig(),  # noqa: B008  (frozen)
 ) -> RunEnd:
     """Go on with a run: finished strings are kept, missing ones are run, results are written anew.
 
@@ -133,7 +145,7 @@ def resume_study(
         Folder of the run.
     budget_s
         Seconds for this continuation; None: as long as its plan needs.
-    begun
+    begun, executor
         As in `run_study`.
 
     Raises
@@ -145,14 +157,24 @@ def resume_study(
     there.require(RunKind.STUDY, what="go on with as a study")
     config = there.envelope.config.model_copy(update={"budget_s": budget_s})
     assert isinstance(config, StudyConfig)
-    return run_study(config, run, progress=progress, stop=stop, begun=begun)
+    return run_study(config, run, progress=progress, stop=stop, begun=begun, executor=executor)
 
 
 class _Job:
     """One run on one loaded model."""
 
-    def __init__(self, model: LoadedModel, config: StudyConfig, progress: Progress, clock: Clock) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        name: str,
+        config: StudyConfig,
+        on: ExecutorConfig,
+        progress: Progress,
+        clock: Clock,
+    ) -> None:
         self.model = model
+        self.name = name
+        self.on = on
         self.config = config
         self.progress = progress
         self.clock = clock
@@ -163,6 +185,7 @@ class _Job:
         """Refuse what cannot be run before anything is written: every m, every target file, the format."""
         unit_roundoff(self.config.limit_dtype)
         check_protocol(self.config.cram)
+        check_shard(self.config, self.on)
         if self.config.cram.within:
             held_to(self.config.cram.optimiser(self.config.cram.start_scale or 1.0), self.model)
         self.strings.check()
@@ -178,23 +201,17 @@ class _Job:
                 self.model, self.config, store, self.clock, self.progress.stage, self._for_sections, steps
             )
             page = _Page(self, run, search, rounds, sections)
-            cramming = Cramming(
-                self.model,
-                search,
-                self.strings,
-                store,
-                self.clock,
-                self.progress,
-                0.0 if steps is None else steps.per_token,
-            )
-            if run.goes_on is not None:
-                with suppress(PassStopped), stoppable(self.clock.late):
-                    replay(rounds, cramming)
-            self._serve(rounds, cramming, page, until=lambda: rounds.pictured)
-            if self.clock.budget_s is not None:
-                page.look()  # the parts beside cramming take a while
-            page.measure()
-            self._serve(rounds, cramming, page)
+            with self._executor(search, store, steps, page) as executor:
+                facts = self.model.facts
+                cramming = Cramming(facts, search, self.strings, store, self.clock, executor)
+                if run.goes_on is not None:
+                    with suppress(PassStopped), stoppable(self.clock.late):
+                        replay(rounds, cramming)
+                self._serve(rounds, cramming, page, until=lambda: rounds.pictured)
+                if self.clock.budget_s is not None:
+                    page.look()  # the parts beside cramming take a while
+                page.measure()
+                self._serve(rounds, cramming, page)
             rounds.give_up("the run was stopped" if self.clock.stopped() else "the budget was spent")
             self.progress.stage("writing the report")
             return page.end()
@@ -232,7 +249,7 @@ class _Job:
             return restored(self.config, Kept.model_validate(kept), steps), steps
         if budget is None or steps is None:
             # Without a budget all of it is run; where its time is up already, all of it is left.
-            return rounds_of(self.config), None
+            return rounds_of(self.config, self.on), None
         return planned(self.config, steps, picture_seconds(budget, self.clock.spent())), steps
 
     def _time_steps(self, search: Search) -> StepModel | None:
@@ -256,13 +273,22 @@ class _Job:
             return
         self.progress.stage("cramming")
         begun = self.clock.now()
-
-        def run(chunk: Chunk) -> Finished | None:
-            page.has_news = True
-            return cramming.run(chunk)
-
-        serve(rounds, run, self.clock, self.progress, until=until, before=page.look)
+        serve(rounds, cramming, self.clock, self.progress, until=until, before=page.look)
         self._measured += self.clock.now() - begun
+
+    def _executor(self, search: Search, store: Store, steps: StepModel | None, page: "_Page") -> Executor:
+        """Return the workers that rounds are handed to."""
+        token_seconds = 0.0 if steps is None else steps.per_token
+        tell = Writer(store, self.progress, page.notice)
+
+        def here() -> Crammer:
+            return Crammer(self.model, search, token_seconds, self.clock)
+
+        def there(*, files: bool) -> StudyWorker:
+            source = ModelSource.of(self.model, self.name, self.config.load, files=files)
+            return StudyWorker(source, self.config.cram, search.record, token_seconds)
+
+        return executor_of(self.on, here, there, tell, self.clock.stopped, memory=bytes_of(self.model.model))
 
     def _for_sections(self) -> float | None:
         """Return the seconds that may go into anything but the measurement, and have not yet."""
@@ -311,6 +337,10 @@ class _Page:
         self._copying: Copying | None = None
         self._took, self._last = 1.0, job.clock.now()
         self.has_news = False  # since it was last written
+
+    def notice(self) -> None:
+        """Take note that there is something new."""
+        self.has_news = True
 
     def measure(self) -> None:
         """Measure what a study has beside cramming."""

@@ -7,6 +7,9 @@ numbers of strings fixed beforehand; what is narrow at one look ends at the next
 are taken in their order, so which ones are measured never depends on how they turn out. Without a wanted
 width everything is run, the least served condition first. A chunk starts only when its predicted time still
 fits; what did not fit is kept, with the reason, for the report.
+
+Where there are many workers several chunks are *away* at once. What one holds never depends on which others
+are: a condition's chunks are cut the same way, and are taken note of in their order.
 """
 
 from abc import ABC, abstractmethod
@@ -101,6 +104,8 @@ class AbstractSchedule(ABC):
     _known: dict[Condition, Evidence] = field(default_factory=dict)
     _closed: set[Condition] = field(default_factory=set)
     _slope_due: set[str] = field(default_factory=set)
+    _away: list[Chunk] = field(default_factory=list)
+    _failed: set[Condition] = field(default_factory=set)
 
     # What a kind of schedule decides -------------------------------------------------------------------
 
@@ -124,17 +129,29 @@ class AbstractSchedule(ABC):
     def _is_fresh(self, condition: Condition) -> bool:
         """Say whether a condition has fewer trials than it is to have before any has more."""
 
+    def _goes_ahead(self, condition: Condition) -> bool:
+        """Say whether a condition may have a chunk while an earlier one is away: not where that decides."""
+        return False
+
     # The contract --------------------------------------------------------------------------------------
 
     def next(self, remaining: float | None) -> Chunk | None:
-        """Return the next chunk that fits into ``remaining`` seconds, or None when nothing is left.
+        """Hand out the next chunk that fits into ``remaining`` seconds, or None when there is none for now.
 
-        The very first chunk is handed out whatever it may cost: without it nothing is known.
+        Nothing is left if none is away either. The very first chunk is handed out whatever it may cost:
+        without it nothing is known.
         """
+        chunk = self._choose(remaining)
+        if chunk is not None:
+            self._away.append(chunk)
+        return chunk
+
+    def _choose(self, remaining: float | None) -> Chunk | None:
         while (condition := self._best()) is not None:
             chunk = self._chunk(condition)
             need = self.predict(chunk)
-            if remaining is None or need is None or need <= remaining or not self._known:
+            first = not self._known and not self._away
+            if remaining is None or need is None or need <= remaining or first:
                 return chunk
             left = f"{max(remaining, 0):.0f} s were left"
             at = "" if chunk.n is None else f" at {chunk.n} tokens"
@@ -148,7 +165,12 @@ class AbstractSchedule(ABC):
         A condition ends with a chunk of which every string failed.
         """
         assert len(answers) == chunk.strings
+        self._back(chunk)
         self.costs.note(chunk.condition, self._work(chunk), seconds)
+        self._take(chunk, answers)
+
+    def _take(self, chunk: Chunk, answers: Sequence[Answer]) -> None:
+        """Take note of what became of the strings of a chunk, whose forerunners were all taken note of."""
         if all(answer.failed for answer in answers):
             self.close(chunk.condition, f"the loss of all {chunk.strings} strings stopped being a number")
             return
@@ -156,6 +178,24 @@ class AbstractSchedule(ABC):
         own.add(chunk, answers)
         if self.width is not None and own.look(self.width):
             self._settle(chunk.condition.target)
+
+    def take_back(self, chunk: Chunk, why: str) -> None:
+        """Take a chunk back that was stopped before its end."""
+        self._back(chunk)
+        if chunk.condition in self._closed and chunk.condition not in self._failed:
+            self.skipped.append(Skipped(chunk.condition, chunk.strings, why))
+
+    def _back(self, chunk: Chunk) -> None:
+        if chunk in self._away:
+            self._away.remove(chunk)
+
+    def away(self, condition: Condition) -> int:
+        """Return how many trials of a condition are being run."""
+        return sum(chunk.strings for chunk in self._away if chunk.condition == condition)
+
+    def served(self, condition: Condition) -> int:
+        """Return how many trials of a condition are finished or being run."""
+        return self.done(condition) + self.away(condition)
 
     def done(self, condition: Condition) -> int:
         """Return how many trials of a condition have been finished."""
@@ -166,13 +206,16 @@ class AbstractSchedule(ABC):
         if condition in self._closed:
             return
         self._closed.add(condition)
-        if (left := self._left(condition)) > 0:
+        running = 0 if condition in self._failed else self.away(condition)
+        if (left := self._left(condition) - running) > 0:
             self.skipped.append(Skipped(condition, left, why))
 
-    def fail(self, condition: Condition, why: str) -> None:
-        """Give a condition up of which a chunk failed; the others go on."""
-        self.failed.append(f"a round of {condition.name} failed: {why}")
-        self.close(condition, why)
+    def fail(self, chunk: Chunk, why: str) -> None:
+        """Give a condition up of which a chunk failed, and those after it with it; the others go on."""
+        self._back(chunk)
+        self.failed.append(f"a round of {chunk.condition.name} failed: {why}")
+        self._failed.add(chunk.condition)
+        self.close(chunk.condition, why)
 
     def upcoming(self, condition: Condition) -> Chunk | None:
         """Return the chunk that a condition would have next, whatever it costs; None: it has no more."""
@@ -189,7 +232,7 @@ class AbstractSchedule(ABC):
 
     def give_up(self, why: str) -> None:
         """Close whatever is still open."""
-        for condition in self._open():
+        for condition in self._unfinished():
             self.close(condition, why)
 
     def predict(self, chunk: Chunk) -> float | None:
@@ -199,30 +242,42 @@ class AbstractSchedule(ABC):
     def expected(self, remaining: float | None) -> float | None:
         """Return the seconds that the rest will take, never more than what remains of the budget."""
         total = 0.0
-        for condition in self._open():
+        for condition in self._unfinished():
+            left = self._left(condition) - self.away(condition)
+            if left <= 0:
+                continue
             chunk = self._chunk(condition)
             need = self.predict(chunk)
             if need is None:
                 return remaining
-            total += need * self._left(condition) / chunk.strings
+            total += need * left / chunk.strings
         return total if remaining is None else min(total, remaining)
 
     @property
     def planned(self) -> int:
         """Return the number of trials still open."""
-        return sum(self._left(condition) for condition in self._open())
+        return sum(self._left(condition) for condition in self._unfinished())
 
     # What all decide alike -----------------------------------------------------------------------------
 
-    def _open(self) -> list[Condition]:
+    def _unfinished(self) -> list[Condition]:
         return [c for c in self.conditions if c not in self._closed and self._left(c) > 0]
+
+    def _open(self) -> list[Condition]:
+        """Return the conditions that may have a chunk now."""
+        return [
+            c
+            for c in self._unfinished()
+            if not (running := self.away(c)) or (running < self._left(c) and self._goes_ahead(c))
+        ]
 
     def _best(self) -> Condition | None:
         """Return the open condition where a chunk tells most per second; the least served if unknown."""
         still = self._open()
         fresh = [condition for condition in still if self._is_fresh(condition)]
-        if self.width is None or fresh or not still:
-            return min(fresh or still, key=self.done, default=None)
+        unknown = [condition for condition in still if condition not in self._known]  # its first is away
+        if self.width is None or fresh or unknown or not still:
+            return min(fresh or unknown or still, key=self.served, default=None)
         # What seems known already waits for its look: then the least served goes first.
         return max(still, key=lambda condition: (self._worth(condition), -self.done(condition)))
 

@@ -88,7 +88,7 @@ class StudySchedule(ReachSchedule):
     @property
     def pictured(self) -> bool:
         """Whether the first picture is complete, or what is missing was given up."""
-        return not any(self._is_fresh(c) for c in self._open() if c in self.picture)
+        return not any(self._is_fresh(c) for c in self._unfinished() if c in self.picture)
 
     @property
     def open_waiting(self) -> list[tuple[str, int]]:
@@ -99,8 +99,7 @@ class StudySchedule(ReachSchedule):
         """Return the steps at which each kind's line stands."""
         return {kind: self.steps_of(kind) for kind in dict.fromkeys(c.target for c in self.conditions)}
 
-    def next(self, remaining: float | None) -> Chunk | None:
-        """Return the next chunk that fits into ``remaining`` seconds, or None when nothing is left."""
+    def _choose(self, remaining: float | None) -> Chunk | None:
         while True:
             self._go_further(remaining)
             condition = self._best()
@@ -109,7 +108,8 @@ class StudySchedule(ReachSchedule):
             chunk = self._chunk(condition)
             need = self.predict(chunk) or 0.0  # nothing is known before the first chunk
             fits = 1.0 if self.done(condition) or condition not in self.picture else _WORTH_BEGINNING
-            if remaining is None or fits * need <= remaining or not self._known:
+            first = not self._known and not self._away
+            if remaining is None or fits * need <= remaining or first:
                 return chunk
             left = f"{max(remaining, 0):.0f} s were left"
             self.close(condition, f"{need:.0f} s were needed for {chunk.strings} more, {left}")
@@ -187,25 +187,30 @@ class StudySchedule(ReachSchedule):
 
     # What comes next -----------------------------------------------------------------------------------
 
-    def _open(self) -> list[Condition]:
+    def _unfinished(self) -> list[Condition]:
         """Return what may be served: a kind's line, and what it is to move to."""
-        return [c for c in super()._open() if c.steps >= self.steps_of(c.target)]
+        return [c for c in super()._unfinished() if c.steps >= self.steps_of(c.target)]
 
     def _is_fresh(self, condition: Condition) -> bool:
-        return self.done(condition) < min(PICTURE_STRINGS, self.strings)
+        return self.served(condition) < min(PICTURE_STRINGS, self.strings)
+
+    def _goes_ahead(self, condition: Condition) -> bool:
+        return False  # what is known decides whether it has more strings or twice the steps
 
     def _best(self) -> Condition | None:
         """Return the condition to serve: what has too few strings, then where a round tells most."""
         still = self._open()
         fresh = [condition for condition in still if self._is_fresh(condition)]
         if fresh or self.width is None or not still:
-            return next(iter(fresh), min(still, key=self.done, default=None))
+            return next(iter(fresh), min(still, key=self.served, default=None))
         return max(still, key=lambda condition: (self._worth(condition), -self.done(condition)))
 
     def _go_further(self, remaining: float | None) -> None:
         """Open more m, or twice the steps, where nothing that is open has too few strings."""
         if any(self._is_fresh(condition) for condition in self._open()):
             return
+        if any(chunk.condition not in self._known for chunk in self._away):
+            return  # what comes back first decides
         if self._take_waiting(remaining, 1.0, fewer_than=_FOR_A_LINE):
             return
         rough = self._is_rough()
@@ -233,7 +238,7 @@ class StudySchedule(ReachSchedule):
         """Say whether the first kind's slope, or its one n50, is wider than a picture should leave it."""
         kind = self.conditions[0].target
         line = self._kind(kind)
-        if not any(condition in line for condition in self._open()):
+        if not any(condition in line for condition in self._unfinished()):
             return False  # all its strings were run
         if len(line) == 1:
             return self._known[line[0]].standing(line[0].m).width() > _ROUGH

@@ -150,11 +150,12 @@ def _option_name(flags: Mapping[tuple[str, ...], str], place: tuple[int | str, .
 
 
 def _config(title: str) -> type[Settings] | None:
-    """Return the config of a name, among all that there are."""
+    """Return the config that a failure is titled by; one with checks of its own stands in their brackets."""
+    name = title.rstrip("]").rsplit(" ", 1)[-1]
     left = list(Settings.__subclasses__())
     while left:
         kind = left.pop()
-        if kind.__name__ == title:
+        if kind.__name__ == name:
             return kind
         left += kind.__subclasses__()
     return None

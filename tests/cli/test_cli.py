@@ -65,7 +65,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["study", "builtin:random", "--budget", "0"], "budget"),
         (["study", "builtin:random", "--budget", "5"], "write 5s or 5m"),
         (["copy", "builtin:random", "builtin:verse"], "the word 'builtin:verse'"),
-        (["copy", "--steps", "0"], "expected --max-steps of at least 1; got 0"),
+        (["copy", "--steps", "0"], "expected --steps of at least 1; got 0"),
         (
             ["copy", "--train-shortest", "5", "--train-longest", "3"],
             "--train-shortest 5 above --train-longest 3",

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from lmreach.errors import InputError
 from lmreach.models import search_copy as module
 from lmreach.models.fingerprint import fingerprint
 from lmreach.models.load import load
@@ -92,9 +93,32 @@ def test_only_a_clearly_faster_kernel_is_taken(
     assert search_copy(load(tiny("llama")), "float32").attention == chosen
 
 
-def test_a_quick_model_is_left_as_it_is() -> None:
+def test_what_a_family_does_not_know_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mamba 2 has one kernel; the code of others mixes formats that do not go together."""
+    model = load(tiny("llama"))
+
+    def one_kernel(self, name: str) -> None:
+        raise ValueError(f"no support for {name}")
+
+    def one_format(one) -> float:
+        if one.dtype != torch.float32:
+            raise RuntimeError("expected m1 and m2 to have the same dtype")
+        return 1.0
+
+    monkeypatch.setattr(type(model.model), "set_attn_implementation", one_kernel)
+    monkeypatch.setattr(module, "_multiplies_faster", lambda _model: True)
+    monkeypatch.setattr(module, "step_seconds", one_format)
+    found = search_copy(model)
+    assert found.model is model
+    assert set(found.seconds) == {"float32 sdpa"}
+    with pytest.raises(InputError, match="a format for --search-dtype that .* runs in; got bfloat16"):
+        search_copy(model, "bfloat16")
+
+
+def test_a_quick_model_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise two equal runs would differ by what the clock said."""
     model = load(tiny("llama"))
+    monkeypatch.setattr(module, "step_seconds", lambda _one: 0.01)
     assert search_copy(model).model is model
 
 

@@ -7,6 +7,7 @@ attention kernel is fastest depends on machine, lengths and format, so short tim
 
 import copy
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lmreach.errors import InputError, problem
+from lmreach.models.checks import CALL_ERRORS
 from lmreach.models.device_map import is_spread
 from lmreach.models.loaded import LoadedModel
 from lmreach.models.memory import available_bytes
@@ -67,20 +69,34 @@ def search_copy(model: LoadedModel, dtype: SearchDType = "auto") -> SearchCopy:
     left as they are: their runs are short, and results then never hang on a timing. Where the processor
     multiplies bfloat16 matrices no faster than float32 ones, no copy in bfloat16 is made.
     """
-    if is_spread(model.model) and dtype in ("auto", _name(model.dtype)):
+    plain = dtype in ("auto", _name(model.dtype))
+    if is_spread(model.model) and plain:
         return untimed(model)
-    own = model if dtype in ("auto", _name(model.dtype)) else twin(model, getattr(torch, dtype))
-    seconds = {_label(own): step_seconds(own)}
+    seconds = {_label(model): step_seconds(model)} if plain else {}
+    own = model if plain else _timed(lambda: twin(model, getattr(torch, dtype)), seconds)
+    if own is None:
+        wanted = f"a format for --search-dtype that {model.facts.name} runs in"
+        raise InputError(problem(wanted, dtype, "leave --search-dtype out"))
     if seconds[_label(own)] < _QUICK:
         return _found(own, seconds)
     best = _quickest(own, seconds)
     if dtype == "auto" and model.dtype == torch.float32 and _has_room(model) and _multiplies_faster(model):
-        rough = twin(model, torch.bfloat16)
-        seconds[_label(rough)] = step_seconds(rough)
-        rough = _quickest(rough, seconds)
-        if _WORTH_A_FORMAT * seconds[_label(rough)] <= seconds[_label(best)]:
-            best = rough
+        rough = _timed(lambda: twin(model, torch.bfloat16), seconds)
+        if rough is not None:
+            rough = _quickest(rough, seconds)
+            if _WORTH_A_FORMAT * seconds[_label(rough)] <= seconds[_label(best)]:
+                best = rough
     return _found(best, seconds)
+
+
+def _timed(made: Callable[[], LoadedModel], seconds: dict[str, float]) -> LoadedModel | None:
+    """Return a copy and note what its step took; None for a format or kernel that the family does not know."""
+    try:
+        found = made()
+        seconds[_label(found)] = step_seconds(found)
+    except CALL_ERRORS:
+        return None
+    return found
 
 
 def untimed(model: LoadedModel) -> SearchCopy:
@@ -159,8 +175,10 @@ def _quickest(model: LoadedModel, seconds: dict[str, float]) -> LoadedModel:
     own = seconds[_label(model)]
     if _attention(model) not in _KERNELS:
         return model
-    other = twin(model, model.dtype, next(k for k in _KERNELS if k != _attention(model)))
-    seconds[_label(other)] = step_seconds(other)
+    kernel = next(k for k in _KERNELS if k != _attention(model))
+    other = _timed(lambda: twin(model, model.dtype, kernel), seconds)
+    if other is None:
+        return model
     return other if _WORTH_A_KERNEL * seconds[_label(other)] <= own else model
 
 

@@ -111,7 +111,7 @@ def test_what_a_family_does_not_know_is_not_taken(monkeypatch: pytest.MonkeyPatc
     found = search_copy(model)
     assert found.model is model
     assert set(found.seconds) == {"float32 sdpa"}
-    with pytest.raises(InputError, match="a format for --search-dtype that .* runs in; got bfloat16"):
+    with pytest.raises(InputError, match=r"a format for --search-dtype that .* runs in; got bfloat16"):
         search_copy(model, "bfloat16")
 
 

@@ -90,7 +90,7 @@ def search_copy(model: LoadedModel, dtype: SearchDType = "auto") -> SearchCopy:
 
 
 def _timed(made: Callable[[], LoadedModel], seconds: dict[str, float]) -> LoadedModel | None:
-    """Return a copy and note what its step took; None for a format or kernel that the family does not know."""
+    """Return a copy and note what its step took; None where the family knows no such format or kernel."""
     try:
         found = made()
         seconds[_label(found)] = step_seconds(found)

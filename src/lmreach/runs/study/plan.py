@@ -32,8 +32,8 @@ from lmreach.runs.study.timing import time_steps
 __all__ = ["plan"]
 
 _ROUND_WITHOUT_BUDGET = 32
-# Drawing the report and counting cells hold more than a step of a small model does.
-_BESIDE_BYTES = 250 * 2**20
+# Drawing the report holds more than a step of a small model does; cells, two arrays as large as the head.
+_REPORT_BYTES, _HEADS = 250 * 2**20, 2
 
 
 def plan(
@@ -102,7 +102,7 @@ def plan(
         elsewhere_s=elsewhere,
         waiting=waiting,
         step_s=steps.step(Condition(first.target, first.m), min(first.strings, PICTURE_STRINGS)),
-        peak_bytes=_peak_bytes(loaded.device) + _BESIDE_BYTES,
+        peak_bytes=_peak_bytes(loaded.device) + _beside_bytes(loaded, asked),
     )
 
 
@@ -163,3 +163,9 @@ def _peak_bytes(device: torch.device) -> int:
         return int(torch.cuda.max_memory_allocated(device))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak) * (1 if sys.platform == "darwin" else 1024)
+
+
+def _beside_bytes(model: LoadedModel, asked: StudyConfig) -> int:
+    """Return the bytes that the parts beside cramming take."""
+    head = 4 * model.facts.rows * model.facts.hidden_width
+    return _REPORT_BYTES + (_HEADS * head if asked.decoder_cells else 0)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from lmreach.files import write_whole
 from lmreach.report.compare import figures, words
 from lmreach.report.compare.export import FORMS, table_text
-from lmreach.report.compare.tables import by_condition, by_entry
+from lmreach.report.compare.tables import apart, by_condition
 from lmreach.report.html import Drawn, environment, page_script, script_hash
 from lmreach.report.kit import embed
 from lmreach.report.kit.format import plain
@@ -21,6 +21,7 @@ __all__ = ["comparison_page", "write_comparison"]
 def comparison_page(compared: Comparison) -> str:
     """Return the page as text."""
     across = figures.width_figure(compared)
+    entries, published = apart(compared)
     return (
         environment()
         .get_template("compare.html.jinja")
@@ -31,7 +32,8 @@ def comparison_page(compared: Comparison) -> str:
             warnings=[words.warning(one) for one in compared.warnings],
             notes=[words.warning(one) for one in compared.differences if not one.serious],
             differ=", ".join(one.what for one in compared.warnings),
-            entries=by_entry(compared),
+            entries=entries,
+            published=published,
             conditions=by_condition(compared),
             growth=[Drawn.of(one) for one in figures.growth_figures(compared)],
             stored=[Drawn.of(one) for one in figures.stored_figures(compared)],

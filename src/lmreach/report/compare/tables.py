@@ -1,5 +1,7 @@
 """The tables of a comparison: a line per study and target kind, a line per number of vectors, differences."""
 
+from dataclasses import replace
+
 from lmreach.report.kit.format import NOT_KNOWN, hundredths, interval, number
 from lmreach.report.kit.table import Cell, Column, Row, Table
 from lmreach.report.study.words import n50_cell
@@ -8,7 +10,7 @@ from lmreach.results.compare import PUBLISHED, Comparison, ComparisonEntry, Diff
 from lmreach.results.study import Accessibility
 from lmreach.results.utilisation import utilisation
 
-__all__ = ["by_condition", "by_entry", "grouped"]
+__all__ = ["apart", "by_condition", "by_entry", "grouped"]
 
 _SOURCE = (
     "Read from each study; nothing is computed again. Second lines: 95 % intervals, and under a limit how "
@@ -34,6 +36,19 @@ def by_entry(compared: Comparison) -> Table:
     source = _SOURCE + (_PUBLISHED if published else "")
     rows = tuple(map(_entry, compared.entries))
     return Table("compared", "Studies beside one another", source, columns, rows)
+
+
+def apart(compared: Comparison) -> tuple[Table, Table]:
+    """Return the same as two tables: what was measured, and what was published; either may have no rows."""
+    whole = by_entry(compared)
+    origins = [entry.origin == "published" for entry in compared.entries]
+    measured = tuple(row for row, printed in zip(whole.rows, origins, strict=True) if not printed)
+    published = tuple(row for row, printed in zip(whole.rows, origins, strict=True) if printed)
+    name = f"Published values beside them ({len(published)} rows)"
+    return (
+        replace(whole, source=_SOURCE, rows=measured),
+        replace(whole, name="published", caption=name, rows=published),
+    )
 
 
 def _entry(entry: ComparisonEntry) -> Row:

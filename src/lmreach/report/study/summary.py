@@ -1,5 +1,6 @@
 """The first screen of a study: one sentence, four numbers with their intervals, and what the run lacks."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -89,17 +90,26 @@ def notices(results: StudyResults) -> tuple[Notice, ...]:
     if results.provenance.interrupted:
         said.append(Notice("This run was interrupted.", "It shows what was finished by then.", again))
     thin = [entry for entry in reading.entries(results) if _is_thin(entry)]
+    left = 0 if results.provenance.interrupted else _left_by_the_budget(results)
     if thin:
         fewest = min(entry.finished for entry in thin)
         noun = "string" if fewest == 1 else "strings"
-        text = f"{fewest} {noun} a point: an interval needs {FOR_AN_INTERVAL}. Hollow marks have none."
+        ended = ", where the budget ended this run" if left else ""
+        text = f"{fewest} {noun} a point{ended}: an interval needs {FOR_AN_INTERVAL}. Hollow marks have none."
         said.append(Notice("Preliminary:", text, again))
-    unfinished = [entry for entry in reading.entries(results) if entry.finished < entry.strings]
-    if unfinished and not results.provenance.interrupted and not thin:
-        done, asked = sum(e.finished for e in unfinished), sum(e.strings for e in unfinished)
-        text = f"Of the strings asked for, {done} of {asked} were run where it ran out."
+    elif left:
+        text = f"{left:,} of the strings that were asked for are left: see what was not done."
         said.append(Notice("The budget ended this run.", text, again))
     return tuple(said)
+
+
+_STRINGS_LEFT = re.compile(r"(\d+) (?:strings|trials) of .+ m=\d+")
+
+
+def _left_by_the_budget(results: StudyResults) -> int:
+    """Return the strings that the budget left undone, without those that were not needed."""
+    left = (_STRINGS_LEFT.fullmatch(one.what) for one in results.not_done)
+    return sum(int(found[1]) for found in left if found)
 
 
 def _is_thin(entry: Accessibility) -> bool:

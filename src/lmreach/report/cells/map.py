@@ -44,7 +44,6 @@ class _Layout:
     key: tuple[float, float]
     inset: tuple[float, float]
     below: float
-    characters: int
 
     @classmethod
     def wide(cls, texts: int) -> Self:
@@ -52,7 +51,7 @@ class _Layout:
         right, below = _PAD + _MAP + _GAP, _TOP + _MAP + 24
         height = below + _ROW * texts + 8
         inset = right, _TOP + _MAP - _INSET - 24
-        return cls(_MAP, right + _SIDE + _PAD, height, (right, _TOP), inset, below, 68)
+        return cls(_MAP, right + _SIDE + _PAD, height, (right, _TOP), inset, below)
 
     @classmethod
     def narrow(cls, texts: int, key_rows: int) -> Self:
@@ -61,7 +60,7 @@ class _Layout:
         key = below + _ROW * texts + 8
         inset = key + 22 + _ROW * key_rows + 24
         height, width = inset + _INSET + 36, _NARROW_MAP + 2 * _PAD
-        return cls(_NARROW_MAP, width, height, (_PAD, key), (_PAD, inset), below, 36)
+        return cls(_NARROW_MAP, width, height, (_PAD, key), (_PAD, inset), below)
 
 
 def cell_map_svg(record: CellMap, *, narrow: bool = False) -> str:
@@ -88,7 +87,7 @@ def cell_map_svg(record: CellMap, *, narrow: bool = False) -> str:
         _key(record, looks, frame.scale, *layout.key),
         _inset(record, *layout.inset),
         *(
-            _text_line(i, text, record, layout.below + _ROW * i, layout.characters)
+            _text_line(i, text, record, layout.below + _ROW * i, layout.width - 2 * _PAD - 28)
             for i, text in enumerate(texts)
         ),
         Markup("</svg>"),
@@ -390,10 +389,15 @@ def _levels(levels: Sequence[float], left: float, top: float) -> Markup:
     return Markup("\n").join(parts)
 
 
-def _text_line(index: int, text: MapText, record: CellMap, y: float, characters: int) -> Markup:
-    told = _cut(plain(text.text), characters)
-    words = f"\u201c{told}\u201d, next {_token(_text_of(record, text.id))}"
+def _text_line(index: int, text: MapText, record: CellMap, y: float, room: float) -> Markup:
+    told, token = plain(text.text), _token(_text_of(record, text.id))
+    characters = next((n for n in range(68, 4, -2) if _width(_told(told, token, n), 12) <= room), 4)
+    words = _told(told, token, characters)
     return _numeral(index + 1, _PAD + _MARK + 1, y) + _label(_PAD + 28, y + 4, words, 12)
+
+
+def _told(text: str, token: str, characters: int) -> str:
+    return f"\u201c{_cut(text, characters)}\u201d, next {_cut(token, max(characters, 12))}"
 
 
 def _text_of(record: CellMap, token: int) -> str:

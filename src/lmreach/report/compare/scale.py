@@ -81,5 +81,5 @@ class Scale:
 
     def _axis(self) -> alt.Axis:
         return alt.Axis(
-            title=self.title, grid=self.grid, values=list(self.ticks), format=",.7~g", labelOverlap=True
+            title=self.title, grid=self.grid, values=list(self.ticks), format=",.7~g", labelOverlap="greedy"
         )

@@ -19,6 +19,7 @@ _UNSAID = re.compile(
 )
 _UNSEEN = re.compile(
     r'<path class="(?:background|foreground)" aria-hidden="true" d="(?:|M0,0h0v0h0Z)"[^<>]*/>|<g[^<>]*/>'
+    r'|<text[^<>]* opacity="0"[^<>]*>[^<]*</text>'
 )
 _ROLE = re.compile(r' role="graphics-(?:object|symbol)"')
 _FONT = re.compile(r' font-family="([^"]*)"')

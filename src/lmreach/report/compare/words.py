@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from lmreach.report.compare.figures import by_kind
+from lmreach.report.compare.stored import stored_of
 from lmreach.report.compare.tables import grouped
-from lmreach.report.kit.format import interval, number, prose
+from lmreach.report.kit.format import hundredths, interval, number, prose
 from lmreach.report.study.words import join, tokens_of
 from lmreach.results.compare import Comparison, ComparisonEntry, Difference
+from lmreach.results.utilisation import utilisation
 
 __all__ = ["headline", "title", "warning"]
 
@@ -27,6 +29,7 @@ def headline(compared: Comparison) -> list[str]:
             said += [_slopes(kind, entries), *_bits(entries), *_limits(entries)]
         else:
             said.append(f"No study has a slope with {tokens_of(kind)}: each has too few numbers of vectors.")
+    said += _used(compared)
     published = list(dict.fromkeys(one.study for one in compared.entries if one.origin == "published"))
     if published:
         said.append(f"Published slopes of {number(len(published))} models stand beside, marked as published.")
@@ -47,6 +50,24 @@ def _slopes(kind: str, entries: Sequence[ComparisonEntry]) -> str:
         after = f", after {number(most)} steps a string" if least == most else ""
         after = after or f", after {number(least)} to {number(most)} steps a string"
     return f"Each further vector adds {join(parts)}{after}."
+
+
+def _used(compared: Comparison) -> list[str]:
+    """Say which part of the stored bits comes back, at the fewest vectors, where sets differ."""
+    found = stored_of(compared)
+    fewest = [one for one in found if one.m == min(each.m for each in found) and one.n50.value is not None]
+    fewest.sort(key=lambda one: one.counted)
+    parts = []
+    for one in fewest:
+        bits = one.bits * one.free * one.m
+        share = utilisation(one.n50, vocab=one.vocab, bits=bits).value or 0.0
+        after = "" if one.steps is None else f", {number(one.steps)} steps"
+        held = one.within.text or "any float32"
+        parts.append(f"{hundredths(share)} of {number(round(bits))} within {held} ({one.group}{after})")
+    vectors = (
+        "" if not fewest else "one vector stores" if fewest[0].m == 1 else f"{fewest[0].m} vectors store"
+    )
+    return [f"Of the bits that {vectors}, n50 gives back {join(parts)}."] if parts else []
 
 
 def _bits(entries: Sequence[ComparisonEntry]) -> list[str]:

@@ -72,7 +72,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def known(one: Interval) -> str:
     """Write an n50 with its interval."""
     value = one.verdict.replace("_", " ") if one.value is None else f"{one.value:.1f}"
-    return f"{value} ({interval(one.low, one.high)})"
+    if one.low is None or one.high is None:
+        return f"{value} ({interval(one.low, one.high, 2)})"
+    return f"{value} ({one.low:.1f} to {one.high:.1f})"
 
 
 def share(one: Interval) -> str:

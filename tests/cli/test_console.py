@@ -40,7 +40,7 @@ def test_json_stays_json_in_every_encoding(text: str, encoding: str) -> None:
 
 def test_a_console_in_cp1252_shows_what_it_can(tmp_path: Path) -> None:
     """Tokens of a model without a tokenizer stand in brackets that cp1252 lacks; the page is UTF-8 anyway."""
-    words = "cram builtin:random -m 1 --strings 2 --max-steps 20 --n-max 4"
+    words = "cram builtin:random -m 1 --strings 2 --max-steps 20 --n-max 4 --start-scale 1"
     env = {**os.environ, "PYTHONIOENCODING": "cp1252"}
 
     def lmreach(*words: str) -> "subprocess.CompletedProcess[bytes]":

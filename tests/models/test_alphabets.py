@@ -46,8 +46,10 @@ def test_marks_in_the_middle_of_a_text_are_no_loss() -> None:
 
 
 def test_any_text_is_read_by_a_tokenizer_of_bytes() -> None:
+    tokenizer = tiny_tokenizer(300)
     for text in ("", " ", "the sea", "é", "日本", "\u200b", "<s>"):
-        tokens.encode(tiny_tokenizer(300), text, special=False)
+        ids = tokens.encode(tokenizer, text, special=False)
+        assert tokenizer.decode(ids.tolist(), clean_up_tokenization_spaces=False) == text
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 import stat
 from functools import partial
 from itertools import pairwise
@@ -258,7 +259,7 @@ def test_odd_values_are_refused_or_never_stop_words_and_tables(changes):
     results = odd_results(changes)
     if results is None:
         return
-    words.headline(results)
+    said = words.headline(results)
     for make in (
         tables.limits,
         tables.slopes,
@@ -267,7 +268,9 @@ def test_odd_values_are_refused_or_never_stop_words_and_tables(changes):
         tables.model,
         tables.provenance,
     ):
-        make(results)
+        said += [cell.text for row in make(results).rows for cell in row.cells]
+    assert all(type(text) is str for text in said)
+    assert not any(re.search(r"\b(nan|inf)\b", text) for text in said)
 
 
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])

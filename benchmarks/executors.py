@@ -3,7 +3,8 @@
     OMP_NUM_THREADS=1 python -m benchmarks.executors [--ray] [--model builtin:verse] [--strings 64 320]
 
 Every number is a difference between two runs of different length, so that loading, starting and reporting
-cancel. The overhead is what a whole run takes beyond the same rounds in a plain loop that keeps nothing.
+cancel. The overhead is what a whole run takes beyond the same rounds in a plain loop that keeps nothing: of
+this process alone in processor seconds too, which others on the machine change little.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from lmreach.config import CramPlan, ExecutorConfig, StudyConfig
@@ -40,12 +42,12 @@ def plan(model: str, strings: int, steps: int) -> StudyConfig:
     )
 
 
-def bare(model: LoadedModel, config: StudyConfig) -> float:
+def bare(model: LoadedModel, config: StudyConfig, now: Callable[[], float] = time.perf_counter) -> float:
     """Run all rounds in a loop that writes nothing; returns the seconds."""
     drawn = Strings(model, config, lambda _: None).ids("random", 4, config.cram.strings)
     crammer = Crammer(model, prepare(model, config.cram, m=1), 0.0, Clock(None))
     counts = occurrences(drawn)
-    begun = time.perf_counter()
+    begun = now()
     for first in range(0, len(drawn), ROUND):
         own = drawn[first : first + ROUND]
         keys = [
@@ -61,15 +63,15 @@ def bare(model: LoadedModel, config: StudyConfig) -> float:
         ]
         chunk = Chunk(Condition("random", 1), first, first + len(own))
         crammer(Round(chunk, config.cram, own, keys, keys), lambda _: None, lambda: False)
-    return time.perf_counter() - begun
+    return now() - begun
 
 
-def whole(config: StudyConfig, on: ExecutorConfig) -> float:
+def whole(config: StudyConfig, on: ExecutorConfig, now: Callable[[], float] = time.perf_counter) -> float:
     """Run the same as a run; returns the seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        begun = time.perf_counter()
+        begun = now()
         run_study(config, Path(folder) / "run", executor=on)
-        return time.perf_counter() - begun
+        return now() - begun
 
 
 def main() -> None:
@@ -86,6 +88,12 @@ def main() -> None:
     found: dict[str, object] = {"load": os.getloadavg()[0], "model": asked.model, "strings": [few, many]}
     configs = [plan(asked.model, count, asked.steps) for count in (few, many)]
     bare(model, configs[0])  # the first passes pay for what later ones reuse
+    cpu = time.process_time
+    looped = bare(model, configs[1], cpu) - bare(model, configs[0], cpu)
+    used = whole(configs[1], ExecutorConfig(), cpu) - whole(configs[0], ExecutorConfig(), cpu)
+    found["processor_ms_a_trial_in_a_loop"] = round(1000 * looped / (many - few), 3)
+    found["processor_ms_overhead_local"] = round(1000 * (used - looped) / (many - few), 3)
+    print(json.dumps(found), flush=True)
     loop = bare(model, configs[1]) - bare(model, configs[0])
     found["ms_a_trial_in_a_loop"] = round(1000 * loop / (many - few), 3)
     executors = {"local": ExecutorConfig(), "processes": ExecutorConfig(executor="processes", workers=1)}

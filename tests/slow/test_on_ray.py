@@ -175,7 +175,7 @@ def test_a_round_whose_worker_always_dies_is_told_and_the_others_finish(
     assert failed.startswith("a round of random m=2 failed: the worker died (")
     assert failed.endswith(", 3 times")
     results = open_run(end.folder).results()
-    assert [(one.m, one.strings) for one in results.accessibility] == [(1, 40)]
+    assert [(one.m, one.strings) for one in results.accessibility] == [(1, 34)]
 
 
 class Deadly:

@@ -26,7 +26,7 @@ CONFIG = StudyConfig(
     relative_width=None,
     support_positions=0,
     decoder_cells=False,
-    cram=CramPlan(strings=40, max_steps=4, n_max=4, batch_size=16, search_dtype="float32", start_scale=1.0),
+    cram=CramPlan(strings=34, max_steps=4, n_max=4, batch_size=16, search_dtype="float32", start_scale=1.0),
 )
 TWO = ExecutorConfig(executor="processes", workers=2)
 
@@ -59,7 +59,7 @@ def untimed_searches() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     found = whole(run_study(CONFIG, tmp_path_factory.mktemp("alone") / "run").folder)
-    assert len(found["trials"]) == 80
+    assert len(found["trials"]) == 68
     assert found["proofs"]
     return found
 

@@ -30,6 +30,8 @@ from lmreach.report.kit.format import hundredths, interval, number
 from lmreach.results.base import Interval
 
 PAGE, PICTURES = Path("docs/formats.md"), Path("docs/pictures")
+SHOWN = (USUAL, "straight-through")
+"""Searches whose n50 enter tables and figure; others are there to be compared on the same strings."""
 TRUTH = Path("docs/results/truth/signs.jsonl")
 
 
@@ -49,7 +51,7 @@ def stored(records: Iterable[Record]) -> list[Stored]:
             steps=one.asked.optimiser.max_steps,
         )
         for one in records
-        if one.asked.method == USUAL and _within(one).region is None
+        if one.asked.method in SHOWN and _within(one).region is None
     ]
 
 
@@ -87,7 +89,7 @@ def share(one: Interval) -> str:
 
 def measured(records: Sequence[Record]) -> str:
     """Return one table a model and kind of target, all sets and m in it."""
-    usual = sorted((one for one in records if one.asked.method == USUAL), key=_place)
+    usual = sorted((one for one in records if one.asked.method in SHOWN), key=_place)
     parts = []
     for (model, targets), own in groupby(usual, key=lambda one: (one.asked.model, one.asked.targets)):
         held = list(own)
@@ -101,6 +103,7 @@ def measured(records: Sequence[Record]) -> str:
             "within",
             "bits a vector",
             "steps",
+            "rounds of flips",
             "strings",
             "n50",
             "limit",
@@ -113,6 +116,7 @@ def measured(records: Sequence[Record]) -> str:
                 one.within,
                 number(round(one.bits)),
                 f"{one.asked.optimiser.max_steps}",
+                f"{one.asked.optimiser.flips}",
                 f"{one.asked.strings}",
                 known(one.n50),
                 f"{one.limit:.1f}",

@@ -84,7 +84,8 @@ def test_tables_and_figure_come_from_the_records(recorded: Path) -> None:
     found = records(recorded, {"sign": 2.0, "int2": 4.0, "int4": 8.0, "box": 9.0})
     parts = formats_figure.parts_of(found, [])
     assert (
-        "| 1 | sign | 64 | 4 | 2 | 2.0 (1.8 to 2.2) | 7.0 | 3.5 | 25 % (20 % to 30 %) |" in parts["measured"]
+        "| 1 | sign | 64 | 4 | 20 | 2 | 2.0 (1.8 to 2.2) | 7.0 | 3.5 | 25 % (20 % to 30 %) |"
+        in parts["measured"]
     )
     assert "| 1 | box |" in parts["measured"]
     assert "bits per coordinate | builtin:random, random, m = 1, 4 steps | 3 | 1.00" in parts["exponents"]

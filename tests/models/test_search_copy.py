@@ -133,3 +133,12 @@ def test_no_copy_where_there_is_no_memory_for_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "_multiplies_faster", lambda _model: True)
     monkeypatch.setattr(module, "step_seconds", lambda one: 0.1 if one.dtype == torch.bfloat16 else 1.0)
     assert search_copy(load(tiny("llama"))).dtype == "float32"
+
+
+def test_a_busy_machine_does_not_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the clock on the wall says: a step of a tiny model is quick, and nothing is chosen."""
+    monkeypatch.setattr(module.time, "perf_counter", iter(range(1000)).__next__)
+    model = load(tiny("llama"))
+    found = search_copy(model)
+    assert found.model is model
+    assert max(found.seconds.values()) < 0.05 < module.step_wall_seconds(model)

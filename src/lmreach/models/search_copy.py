@@ -64,10 +64,11 @@ def search_copy(model: LoadedModel, dtype: SearchDType = "auto") -> SearchCopy:
 
     Notes
     -----
-    A copy in the model's own format shares its weights; one in another holds its own. Steps of 8 rows by 12
-    positions, the fastest of three, or of two where they take long. Models whose step takes under 0.05 s are
-    left as they are: their runs are short, and results then never hang on a timing. Where the processor
-    multiplies bfloat16 matrices no faster than float32 ones, no copy in bfloat16 is made.
+    A copy in the model's own format shares its weights; one in another holds its own. Steps of 8 rows by
+    12 positions, the fastest of three, or of two where they take long; on a CPU in seconds of the
+    processor. Models whose step takes under 0.05 s are left as they are: their runs are short, and
+    results then never hang on a timing. Where the processor multiplies bfloat16 matrices no faster than
+    float32 ones, no copy in bfloat16 is made.
     """
     plain = dtype in ("auto", _name(model.dtype))
     if is_spread(model.model) and plain:
@@ -183,25 +184,38 @@ def _quickest(model: LoadedModel, seconds: dict[str, float]) -> LoadedModel:
 
 
 def step_seconds(model: LoadedModel) -> float:
-    """Return the seconds of one forward and backward pass of vectors through the blocks and the head."""
+    """Return the seconds of one forward and backward pass of vectors through the blocks and the head.
+
+    On a CPU those of the processor: what is chosen decides outcomes, and other programs must not decide it.
+    """
+    on_cpu = model.device.type == "cpu"
+    return _least_seconds(model, time.process_time if on_cpu else time.perf_counter)
+
+
+def step_wall_seconds(model: LoadedModel) -> float:
+    """Return the seconds of one such pass by the clock on the wall."""
+    return _least_seconds(model, time.perf_counter)
+
+
+def _least_seconds(model: LoadedModel, now: Callable[[], float]) -> float:
     generator = torch.Generator().manual_seed(0)
     shape = (_ROWS, min(_POSITIONS, model.facts.context or _POSITIONS), model.facts.width)
     vectors = (model.input_rms * torch.randn(shape, generator=generator)).to(model.device)
     times: list[float] = []
     while len(times) < 2 or (len(times) < 1 + _TIMED and sum(times) < _ENOUGH):
-        times.append(_timed_step(model, vectors))
+        times.append(_timed_step(model, vectors, now))
     return min(times)
 
 
-def _timed_step(model: LoadedModel, vectors: Tensor) -> float:
+def _timed_step(model: LoadedModel, vectors: Tensor, now: Callable[[], float]) -> float:
     leaf = vectors.clone().requires_grad_(True)
-    begun = time.perf_counter()
+    begun = now()
     hidden = model.hidden(leaf)
     logits = model.head_logits(hidden)
     torch.autograd.grad(torch.logsumexp(logits, dim=-1).sum(), leaf)
     if model.device.type == "cuda":
         torch.cuda.synchronize(model.device)
-    return time.perf_counter() - begun
+    return now() - begun
 
 
 def _attention(model: LoadedModel) -> str:

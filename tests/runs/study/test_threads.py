@@ -24,7 +24,7 @@ def test_the_quickest_by_a_clear_margin(seconds: dict[int, float], most: int, be
 def test_threads_are_put_back(random_model, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(threads, "step_seconds", lambda _: float(torch.get_num_threads()))
+    monkeypatch.setattr(threads, "step_wall_seconds", lambda _: float(torch.get_num_threads()))
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)

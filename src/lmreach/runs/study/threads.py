@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 import torch
 
 from lmreach.models.loaded import LoadedModel
-from lmreach.models.search_copy import step_seconds
+from lmreach.models.search_copy import step_wall_seconds
 from lmreach.models.stopping import PassStopped, stoppable
 
 __all__ = ["quickest_threads", "timed_threads"]
@@ -52,7 +52,7 @@ def timed_threads(model: LoadedModel, stop: Callable[[], bool] = lambda: False) 
 
     def seconds(threads: int) -> float:
         torch.set_num_threads(threads)
-        return step_seconds(model)
+        return step_wall_seconds(model)
 
     try:
         threads = before

@@ -131,7 +131,7 @@ def test_an_empty_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: 
     ("words", "said"),
     [
         (("builtin:random", "--rare", "100000"), "from 2 to"),
-        (("builtin:random", "--rare", "0"), "from 2 to"),
+        (("builtin:random", "--rare", "1"), "from 2 to"),
         (("builtin:random", "--text", "some.txt"), "--rare with --text"),
         (("builtin:verse", "--rare", "4", "--text", "no such.txt"), "check the path"),
         (("builtin:random", "--map"), "--map"),

@@ -84,14 +84,16 @@ def _without_required(function: Callable[..., int]) -> Callable[..., dict[str, A
     """
     signature = inspect.signature(function)
     optional = [
-        parameter.replace(default="") if parameter.default is parameter.empty else parameter
+        parameter.replace(default="")
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
+        else parameter
         for parameter in signature.parameters.values()
     ]
 
     def given(*arguments: Any, **named: Any) -> dict[str, Any]:
         bound = inspect.Signature(optional).bind(*arguments, **named)
         bound.apply_defaults()
-        positional = {p.name for p in optional if p.kind is p.POSITIONAL_ONLY}
+        positional = {p.name for p in optional if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
         return {name: value for name, value in bound.arguments.items() if name not in positional}
 
     given.__signature__ = inspect.Signature(optional)  # type: ignore[attr-defined]

@@ -60,10 +60,12 @@ def weights_fingerprint(model: nn.Module) -> str:
     A tensor under two names (a tied head) is read once; under the second name only the tie counts.
     """
     digest = hashlib.sha256()
+    # What is read back from where it was put away is gone after its turn, and the next may have its place.
+    staying = {id(tensor) for tensor in model.state_dict(keep_vars=True).values() if not tensor.is_meta}
     seen: dict[int, str] = {}
     for name, tensor in real(model):
         digest.update(f"{name}|{tuple(tensor.shape)}|{tensor.dtype}|".encode())
-        first = seen.setdefault(id(tensor), name)
+        first = seen.setdefault(id(tensor), name) if id(tensor) in staying else name
         if first == name:
             _update(digest, tensor)
         else:

@@ -143,9 +143,10 @@ def test_every_page_is_in_the_site() -> None:
 @pytest.mark.parametrize("page", ["models.md"])
 def test_snippets_run(page: str, folder: Path) -> None:
     names: dict = {}
-    for block in re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text("utf-8"), re.DOTALL | re.M
-    ):
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.M)
+    assert blocks, "a page without snippets has no place in this test"
+    for block in blocks:
         exec(block, names)
 
 
